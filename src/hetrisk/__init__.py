@@ -1,0 +1,51 @@
+"""Predictors that keep working when the data shifts, from one table without environment labels.
+
+The public names live in their own modules and are imported on first use, so that
+``import hetrisk`` and ``hetrisk --help`` stay quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hetrisk import baselines, datasets, metrics, plotting
+    from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
+    from hetrisk.estimators.invariant import InvariantClassifier, InvariantRegressor
+    from hetrisk.estimators.mixture import EnvironmentMixture
+    from hetrisk.estimators.selector import HRMSelector
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EnvironmentMixture",
+    "HRMClassifier",
+    "HRMRegressor",
+    "HRMSelector",
+    "InvariantClassifier",
+    "InvariantRegressor",
+    "baselines",
+    "datasets",
+    "metrics",
+    "plotting",
+]
+
+_HOME = {
+    "EnvironmentMixture": "hetrisk.estimators.mixture",
+    "HRMClassifier": "hetrisk.estimators.hrm",
+    "HRMRegressor": "hetrisk.estimators.hrm",
+    "HRMSelector": "hetrisk.estimators.selector",
+    "InvariantClassifier": "hetrisk.estimators.invariant",
+    "InvariantRegressor": "hetrisk.estimators.invariant",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in __all__:
+        return import_module(f"hetrisk.{name}")
+    raise AttributeError(f"module 'hetrisk' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,81 @@
+"""What a search for hidden environments brings back, whichever method searched.
+
+The search works on standardised rows; the estimators translate to the user's scale.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from hetrisk.core.rows import BoolArray, FloatArray
+
+INVARIANT = "invariant"  # variant features were found and left out
+HOMOGENEOUS = "homogeneous"  # no usable heterogeneity: plain ERM
+UNSTABLE = "unstable"  # heterogeneity found, but no feature set is safe: plain ERM, with a warning
+VERDICTS = (INVARIANT, HOMOGENEOUS, UNSTABLE)
+
+
+class Partition(ABC):
+    """A clustering of rows into environments that can be applied to new rows."""
+
+    @property
+    @abstractmethod
+    def n_environments(self) -> int:
+        """Number of environments K."""
+
+    @abstractmethod
+    def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n, K) probabilities that each row belongs to each environment."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was measured about each of the d features; every array has length d.
+
+    Attributes
+    ----------
+    instability : spread of the feature's coefficient over environments beyond its standard
+        error, relative to its mean: the largest over the pool of partitions.
+    instability_error : standard error of that index.
+    cost : relative rise of the error on the training mixture when the feature is left out
+        (0.05: five percent more error where nothing shifts). The price of robustness.
+    saving : relative fall of the cross-environment error when the feature is left out
+        (positive: leaving it out helps in environments that were not fitted).
+    p_value : probability of evidence this strong for leaving the feature out, were the data
+        homogeneous.
+    reason : one sentence a feature, saying what was decided and why, with its numbers.
+    """
+
+    instability: FloatArray
+    instability_error: FloatArray
+    cost: FloatArray
+    saving: FloatArray
+    p_value: FloatArray
+    reason: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """The result of a search.
+
+    Attributes
+    ----------
+    support : (d,) features to use.
+    gates : (d,) soft mask in [0, 1].
+    partition : the environments, to be applied to any rows.
+    evidence : per feature.
+    verdict : one of `VERDICTS`.
+    reason : the verdict in a sentence or two, with its numbers.
+    history : one JSON-like record a round: at least ``round``, ``n_environments``,
+        ``log_likelihood``, ``objective``, ``support`` (list of bool), ``chosen`` (bool).
+    """
+
+    support: BoolArray
+    gates: FloatArray
+    partition: Partition
+    evidence: Evidence
+    verdict: str
+    reason: str
+    history: tuple[dict[str, Any], ...]

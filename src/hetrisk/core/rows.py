@@ -1,0 +1,81 @@
+"""Rows of a table, and the one thing the mathematics asks of them: sums.
+
+Moments, responsibilities and likelihoods are all sums over rows, so every algorithm in
+``core`` is written against `RowSource`: apply a function to each block of rows and add up
+what comes back. Where the rows live (an array, a Parquet folder, a cluster) is the business
+of ``hetrisk.blocks``; nothing here knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A block of rows.
+
+    Attributes
+    ----------
+    X : (n, d) features.
+    y : (n,) targets; class codes 0, 1, ... for labels.
+    weight : (n,) non-negative sample weights.
+    environments : (n, K) responsibilities, where the caller knows them.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    weight: FloatArray
+    environments: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+
+class Additive(Protocol):
+    """Anything two of which add up to a third: arrays, floats, `Moments`, `Summed` values."""
+
+    def __add__(self, other: Any, /) -> Any: ...
+
+
+T = TypeVar("T", bound=Additive)
+
+
+class RowSource(Protocol):
+    """Rows held somewhere, seen only through sums over blocks and through samples."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    def sum(self, function: Callable[[Rows], T]) -> T:
+        """Apply ``function`` to every block of rows and add up the results.
+
+        ``function`` must be picklable (a module-level function or a `functools.partial` of
+        one), so that it can travel to the workers of a cluster.
+        """
+        ...
+
+    def sample(self, size: int, seed: int) -> Rows:
+        """Return at most ``size`` rows drawn without replacement, the same for the same seed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Summed:
+    """Base of dataclasses that add field by field: what a pass over the rows brings back."""
+
+    def __add__(self, other: Self) -> Self:
+        added = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        return type(self)(**added)

@@ -1,0 +1,72 @@
+"""Imports may only point down the list of layers."""
+
+import ast
+from pathlib import Path
+
+import hetrisk
+
+ROOT = Path(hetrisk.__file__).parent
+LEVEL = {
+    "core": 0,
+    "blocks": 1,
+    "estimators": 2,
+    "datasets": 2,
+    "tables": 2,
+    "modelfile": 2,
+    "baselines": 3,
+    "metrics": 3,
+    "plotting": 5,
+    "reproduce": 4,
+    "report": 4,
+    "bench": 5,
+    "cli": 6,
+}
+CORE_MAY_IMPORT = {"__future__", "numpy", "scipy", "hetrisk"}
+
+
+def modules():
+    return sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+
+
+def layer(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            if node.module == "hetrisk":
+                names |= {f"hetrisk.{alias.name}" for alias in node.names}
+    return names
+
+
+def test_every_module_has_a_layer():
+    assert {layer(path) for path in modules()} <= set(LEVEL)
+
+
+def test_no_upward_import():
+    upward = [
+        f"{path.relative_to(ROOT)} -> {name}"
+        for path in modules()
+        for name in imported(path)
+        if name.startswith("hetrisk.") and LEVEL.get(name.split(".")[1], -1) > LEVEL[layer(path)]
+    ]
+    assert not upward
+
+
+def test_core_needs_only_numpy_and_scipy():
+    import sys
+
+    allowed = CORE_MAY_IMPORT | set(sys.stdlib_module_names)
+    foreign = [
+        f"{path.relative_to(ROOT)} -> {name}"
+        for path in modules()
+        if layer(path) == "core"
+        for name in imported(path)
+        if name.split(".")[0] not in allowed
+    ]
+    assert not foreign
