@@ -6,6 +6,7 @@ The search works on standardised rows; the estimators translate to the user's sc
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,42 @@ INVARIANT = "invariant"  # variant features were found and left out
 HOMOGENEOUS = "homogeneous"  # no usable heterogeneity: plain ERM
 UNSTABLE = "unstable"  # heterogeneity found, but no feature set is safe: plain ERM, with a warning
 VERDICTS = (INVARIANT, HOMOGENEOUS, UNSTABLE)
+
+
+def silent(message: str) -> None:
+    """Say nothing."""
+
+
+def one_by_one(function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
+    """Run independent tasks one after the other."""
+    return [function(task) for task in tasks]
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """What a search is asked to do; None stands for "auto".
+
+    Attributes
+    ----------
+    n_environments : number of environments of a partition, or None to choose it.
+    max_rounds : most rounds of clustering and selection.
+    invariance_penalty : strength of the penalty on what differs between environments, or None.
+    gate_penalty : price of an open gate, or None.
+    gate_noise : standard deviation of the gates.
+    seed : of every random choice.
+    verbose : called with a line of progress.
+    run : applies a function to independent tasks and returns the list of results, perhaps
+        several at a time.
+    """
+
+    n_environments: int | None = None
+    max_rounds: int = 10
+    invariance_penalty: float | None = None
+    gate_penalty: float | None = None
+    gate_noise: float = 0.1
+    seed: int = 0
+    verbose: Callable[[str], None] = silent
+    run: Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]] = one_by_one
 
 
 class Partition(ABC):
@@ -70,6 +107,8 @@ class Discovery:
     reason : the verdict in a sentence or two, with its numbers.
     history : one JSON-like record a round: at least ``round``, ``n_environments``,
         ``log_likelihood``, ``objective``, ``support`` (list of bool), ``chosen`` (bool).
+    coef, intercept : the linear model on standardised rows, (d,) and a float, or (C, d) and
+        (C,) for C > 2 classes; None to leave the refit on ``support`` to the estimator.
     """
 
     support: BoolArray
@@ -79,3 +118,5 @@ class Discovery:
     verdict: str
     reason: str
     history: tuple[dict[str, Any], ...]
+    coef: FloatArray | None = None
+    intercept: FloatArray | float | None = None
