@@ -1,0 +1,21 @@
+"""Simulators and tasks: rows to learn from and shifted environments to be tested in."""
+
+from hetrisk.datasets.anti_causal import anti_causal_coefficients, make_anti_causal
+from hetrisk.datasets.cats_and_dogs import make_cats_and_dogs
+from hetrisk.datasets.registry import TASKS, load_task, task_settings
+from hetrisk.datasets.selection_bias import make_selection_bias, selection_bias_coefficients
+from hetrisk.datasets.task import Labelled, Sample, ShiftTask
+
+__all__ = [
+    "TASKS",
+    "Labelled",
+    "Sample",
+    "ShiftTask",
+    "anti_causal_coefficients",
+    "load_task",
+    "make_anti_causal",
+    "make_cats_and_dogs",
+    "make_selection_bias",
+    "selection_bias_coefficients",
+    "task_settings",
+]

@@ -1,0 +1,49 @@
+"""Tasks by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from hetrisk.datasets.checks import known_settings, one_of
+from hetrisk.datasets.simulations import anti_causal_task, cats_and_dogs_task, selection_bias_task
+from hetrisk.datasets.task import ShiftTask
+
+TASKS: dict[str, Callable[..., ShiftTask]] = {
+    "selection_bias": selection_bias_task,
+    "anti_causal": anti_causal_task,
+    "cats_and_dogs": cats_and_dogs_task,
+}
+
+
+def task_settings(name: str) -> dict[str, Any]:
+    """Return the settings of a task and their defaults, the seed aside."""
+    one_of("name", name, TASKS)
+    parameters = inspect.signature(TASKS[name]).parameters.values()
+    return {p.name: p.default for p in parameters if p.name != "seed"}
+
+
+def load_task(name: str, seed: int = 0, **setting: Any) -> ShiftTask:
+    """Make or load a task.
+
+    Parameters
+    ----------
+    name : ``"selection_bias"``, ``"anti_causal"``, ``"cats_and_dogs"``, ``"house_price"``,
+        ``"income"`` or ``"car_insurance"``.
+    seed : of every draw the task makes: the same seed gives the same rows.
+    setting : of the task; `task_settings` lists them with their defaults.
+
+    Returns
+    -------
+    ShiftTask
+
+    Examples
+    --------
+    >>> task = load_task("selection_bias", seed=1, r=2.3, n_features=20, n_biased=2)
+    >>> task.train.X.shape, len(task.test)
+    ((2000, 20), 10)
+    >>> X, y = task.test["r=-3"]
+    """
+    known_settings(name, setting, task_settings(name))
+    return TASKS[name](seed, **setting)
