@@ -93,4 +93,5 @@ def _mixture_weights(environment: int | Sequence[float]) -> FloatArray:
         raise ValueError(
             f"environment must hold non-negative weights, not all zero; got {weights}."
         )
-    return weights / weights.sum()
+    shares: FloatArray = weights / weights.sum()
+    return shares
