@@ -86,3 +86,46 @@ def _inverse(a: FloatArray) -> tuple[FloatArray, str]:
 def _pseudo_inverse(a: FloatArray) -> tuple[FloatArray, str]:
     inverse: FloatArray = np.asarray(linalg.pinvh(a, rtol=SINGULAR), dtype=np.float64)
     return inverse, "singular: minimum-norm least squares"
+
+
+def least_squares_many(m: Moments) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Least squares for every leading index of the moments at once.
+
+    Returns
+    -------
+    coef (..., d), intercept (...) and residual mean square (...). Systems are scaled to unit
+    diagonal and solved together by Cholesky; if one of them is singular, all of them by
+    minimum-norm least squares through their eigenvectors.
+    """
+    d = m.mean.shape[-1] - 1
+    covariance = m.covariance
+    gram, cross = covariance[..., :d, :d], covariance[..., :d, d]
+    scale = np.sqrt(np.maximum(np.diagonal(gram, axis1=-2, axis2=-1), 0.0))
+    scale = np.where(scale > 0, scale, 1.0)
+    scaled = gram / (scale[..., :, None] * scale[..., None, :])
+    coef = _solve_many(scaled, cross / scale) / scale
+    intercept = m.mean[..., d] - (m.mean[..., :d] * coef).sum(axis=-1)
+    fitted = (gram @ coef[..., None])[..., 0]
+    variance = covariance[..., d, d] - (coef * (2 * cross - fitted)).sum(axis=-1)
+    return coef, intercept, np.maximum(variance, 0.0)
+
+
+def _solve_many(a: FloatArray, b: FloatArray) -> FloatArray:
+    try:
+        factor = np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return _minimum_norm_many(a, b)
+    pivots = np.diagonal(factor, axis1=-2, axis2=-1)
+    if pivots.size and np.min(pivots) ** 2 < SINGULAR:
+        return _minimum_norm_many(a, b)
+    solution: FloatArray = np.linalg.solve(a, b[..., None])[..., 0]
+    return solution
+
+
+def _minimum_norm_many(a: FloatArray, b: FloatArray) -> FloatArray:
+    values, vectors = np.linalg.eigh(a)
+    kept = values > SINGULAR * np.maximum(values[..., -1:], SINGULAR)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
+    rotated = (np.swapaxes(vectors, -1, -2) @ b[..., None])[..., 0]
+    solution: FloatArray = (vectors @ (inverse * rotated)[..., None])[..., 0]
+    return solution

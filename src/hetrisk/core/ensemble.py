@@ -1,0 +1,185 @@
+"""Many mixtures of regressions climbing their likelihoods side by side.
+
+EM from many starts is one computation with a leading axis: R mixtures of K components share
+the rows, so a step is a few large matrix products instead of a loop over R. A single mixture
+over data of any size is the case R = 1; a plain regression is the case K = 1.
+
+The objective of a mixture is its mean log likelihood less ``ridge / 2`` times its squared
+coefficients (the ridge is 0 for the Gaussian family). It never falls: a step that would lower
+it is halved, and given up when halving does not help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hetrisk.core.families import Design, Family
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Summed
+
+HALVINGS = 12
+ROUNDING = 1e-12  # a fall this small, relative to the objective, is arithmetic: not worth halving
+SMALLEST = 1e-300  # keeps the logarithm of an empty component's weight finite
+
+
+@dataclass(frozen=True)
+class Mixtures:
+    """R mixtures of K components.
+
+    Attributes
+    ----------
+    weights : (R, K) shares of the components.
+    theta : (R, K, o, 1 + d) coefficients, intercept first.
+    variance : (R, K) residual variances (ones where the family has none).
+    """
+
+    weights: FloatArray
+    theta: FloatArray
+    variance: FloatArray
+
+    def take(self, index: IntArray) -> Mixtures:
+        """Return the mixtures at ``index``."""
+        return Mixtures(self.weights[index], self.theta[index], self.variance[index])
+
+    def towards(self, other: Mixtures, share: FloatArray) -> Mixtures:
+        """Move the share (R,) of the way to the other mixtures."""
+        t = share[:, None]
+        return Mixtures(
+            self.weights + t * (other.weights - self.weights),
+            self.theta + t[..., None, None] * (other.theta - self.theta),
+            self.variance + t * (other.variance - self.variance),
+        )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the M-step holds to.
+
+    Attributes
+    ----------
+    tied_variance : one variance for the K components of a mixture.
+    variance_floor : smallest variance, so that no component collapses on a few rows.
+    ridge : penalty on squared coefficients, per row.
+    """
+
+    tied_variance: bool = True
+    variance_floor: float = 0.0
+    ridge: float = 0.0
+
+
+@dataclass(frozen=True)
+class Expectation(Summed):
+    """What a pass over the rows brings back: weight and log likelihood (R,), mass (R, K), sums."""
+
+    weight: FloatArray
+    log_likelihood: FloatArray
+    mass: FloatArray
+    sums: Any
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Mixtures, the objective (R,) each has reached, and the sums for the next step."""
+
+    mixtures: Mixtures
+    objective: FloatArray
+    expectation: Expectation
+
+
+def joint_log_density(family: Family, design: Design, mixtures: Mixtures) -> FloatArray:
+    """Log q_k + log h_k(y | x) for every mixture, component and row: (R, K, n)."""
+    eta = family.predictor(design.rows, mixtures.theta)
+    joint = family.log_density(design.rows.y, eta, mixtures.variance[..., None])
+    joint += np.log(np.maximum(mixtures.weights, SMALLEST))[..., None]
+    return joint
+
+
+def normalised(joint: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Responsibilities and log densities from joint log densities, over the axis before last.
+
+    The largest is subtracted first: densities of distant rows underflow. ``joint`` is reused.
+    """
+    top = joint.max(axis=-2, keepdims=True)
+    joint -= top
+    np.exp(joint, out=joint)
+    total = joint.sum(axis=-2, keepdims=True)
+    joint /= total
+    return joint, (np.log(total) + top)[..., 0, :]
+
+
+def expectation(
+    design: Design, mixtures: Mixtures, family: Family, weight: FloatArray
+) -> Expectation:
+    """E-step on a block, with row weights (1, n) or (R, n)."""
+    eta = family.predictor(design.rows, mixtures.theta)
+    joint = family.log_density(design.rows.y, eta, mixtures.variance[..., None])
+    joint += np.log(np.maximum(mixtures.weights, SMALLEST))[..., None]
+    share, density = normalised(joint)
+    share *= weight[:, None, :]
+    return Expectation(
+        weight=np.broadcast_to(weight.sum(axis=-1), density.shape[:1]),
+        log_likelihood=(density * weight).sum(axis=-1),
+        mass=share.sum(axis=-1),
+        sums=family.sums(design, share, eta),
+    )
+
+
+def maximisation(
+    expected: Expectation, mixtures: Mixtures, family: Family, rules: Rules
+) -> Mixtures:
+    """M-step: shares in proportion to mass, coefficients by the family, variances by the rules.
+
+    A floored variance is the constrained maximiser, so the floor never lowers the likelihood.
+    """
+    total = np.maximum(expected.weight, SMALLEST)[:, None]
+    penalty = np.broadcast_to(rules.ridge * total, expected.mass.shape)
+    theta, variance = family.improve(expected.sums, mixtures.theta, penalty)
+    if rules.tied_variance:
+        pooled = (variance * expected.mass).sum(axis=-1, keepdims=True) / total
+        variance = np.broadcast_to(pooled, variance.shape)
+    elif family.closed_form:
+        variance = np.where(expected.mass > 0, variance, mixtures.variance)
+    return Mixtures(expected.mass / total, theta, np.maximum(variance, rules.variance_floor))
+
+
+def begin(evaluate: Callable[[Mixtures], Expectation], mixtures: Mixtures, rules: Rules) -> Climb:
+    """Evaluate the starts."""
+    expected = evaluate(mixtures)
+    return Climb(mixtures, objective_of(expected, mixtures, rules), expected)
+
+
+def climb(
+    evaluate: Callable[[Mixtures], Expectation], state: Climb, family: Family, rules: Rules
+) -> Climb:
+    """One step of every mixture; none of the objectives falls."""
+    candidate = maximisation(state.expectation, state.mixtures, family, rules)
+    for _ in range(HALVINGS):
+        expected = evaluate(candidate)
+        objective = objective_of(expected, candidate, rules)
+        fallen = ~(objective >= state.objective)
+        if not fallen.any():
+            return Climb(candidate, objective, expected)
+        if _only_rounding(objective, state.objective, fallen):
+            break
+        candidate = candidate.towards(state.mixtures, np.where(fallen, 0.5, 0.0))
+    kept = candidate.towards(state.mixtures, np.where(fallen, 1.0, 0.0))
+    if fallen.all():
+        return state
+    return Climb(kept, np.maximum(objective, state.objective), evaluate(kept))
+
+
+def objective_of(expected: Expectation, mixtures: Mixtures, rules: Rules) -> FloatArray:
+    """Mean log likelihood less the ridge penalty, (R,)."""
+    size = (mixtures.theta**2).sum(axis=(1, 2, 3)) if rules.ridge else 0.0
+    objective: FloatArray = (
+        expected.log_likelihood / np.maximum(expected.weight, SMALLEST) - 0.5 * rules.ridge * size
+    )
+    return objective
+
+
+def _only_rounding(new: FloatArray, old: FloatArray, fallen: BoolArray) -> bool:
+    gap = (old - new)[fallen]
+    return bool(np.all(gap <= ROUNDING * (1.0 + np.abs(old[fallen]))))

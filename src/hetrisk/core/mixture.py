@@ -1,0 +1,343 @@
+"""Mixture of K regressions of the target on the features: heterogeneity identification (M_c).
+
+Minimises -1/N sum_i log sum_k q_k h_k(y_i | x_i) (paper, section 3.2) by EM, where h_k is a
+regression of one `Family`. Started badly, EM settles on K equal components; so many short runs
+start from least squares on small random subsets of the rows, side by side on a sample held in
+memory, and only the best go on: to convergence on the sample, then over all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from hetrisk.core.discovery import Partition
+from hetrisk.core.ensemble import (
+    Climb,
+    Expectation,
+    Mixtures,
+    Rules,
+    begin,
+    climb,
+    expectation,
+    joint_log_density,
+    normalised,
+)
+from hetrisk.core.families import Design, Family
+from hetrisk.core.iteration import Solution, iterate
+from hetrisk.core.linear import least_squares
+from hetrisk.core.moments import moments
+from hetrisk.core.rows import Additive, BoolArray, FloatArray, IntArray, Rows, RowSource
+
+SHORT_ITERATIONS = 10
+FINALISTS = 3
+TIED_FLOOR = 1e-6  # smallest variance, relative to the residual variance of one regression
+FREE_FLOOR = 1e-3  # larger: a component of its own variance can collapse on a few rows
+START_RIDGE = 1e-3
+
+T = TypeVar("T", bound=Additive)
+
+
+@dataclass(frozen=True)
+class MixtureParameters(Partition):
+    """A mixture of K regressions, which is a partition of rows.
+
+    Attributes
+    ----------
+    weights : (K,) shares.
+    coef : (K, d), or (K, C, d) for a multinomial with C classes (summing to zero over classes).
+    intercept : (K,) or (K, C).
+    variance : (K,) residual variances; ones where the family has none.
+    family : distribution of the target.
+    """
+
+    weights: FloatArray
+    coef: FloatArray
+    intercept: FloatArray
+    variance: FloatArray
+    family: Family
+
+    @property
+    def n_environments(self) -> int:
+        """Number of components K."""
+        return len(self.weights)
+
+    def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n, K) probabilities of the components given each row."""
+        share, _ = normalised(self._joint(X, y))
+        return np.ascontiguousarray(share.T)
+
+    def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n,) log density of y given x under the mixture."""
+        return normalised(self._joint(X, y))[1]
+
+    def relabelled(self, order: IntArray) -> MixtureParameters:
+        """Return the same mixture with its components in another order."""
+        return MixtureParameters(
+            self.weights[order],
+            self.coef[order],
+            self.intercept[order],
+            self.variance[order],
+            self.family,
+        )
+
+    def unstandardised(self, centre: FloatArray, scale: FloatArray) -> MixtureParameters:
+        """Undo (z - centre) / scale of the d + 1 columns (X, y): the mixture of the raw rows."""
+        coef = self.coef * (scale[-1] / scale[:-1])
+        intercept = centre[-1] + scale[-1] * self.intercept - coef @ centre[:-1]
+        return replace(
+            self, coef=coef, intercept=intercept, variance=self.variance * scale[-1] ** 2
+        )
+
+    def _joint(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        rows = Rows(X, y, np.ones(len(y)))
+        mixtures = _internal(self)
+        design = Design(rows, X, np.empty(0), None)
+        joint: FloatArray = joint_log_density(self.family, design, mixtures)[0]
+        return joint
+
+
+def em(
+    source: RowSource,
+    start: MixtureParameters,
+    *,
+    tied_variance: bool = True,
+    tol: float = 1e-7,
+    max_iter: int = 500,
+    variance_floor: float = 1e-10,
+) -> Solution[MixtureParameters]:
+    """Climb the likelihood from ``start``, one pass over all rows an iteration.
+
+    The path is the objective (mean log likelihood, less the ridge penalty for labels) after
+    each pass; it never falls. Stops when it rises by at most ``tol``.
+    """
+    family = start.family
+    rules = Rules(tied_variance, variance_floor, family.ridge)
+
+    def evaluate(mixtures: Mixtures) -> Expectation:
+        return source.sum(partial(_block, mixtures=mixtures, family=family))
+
+    first = _internal(start)
+    first = replace(first, variance=np.maximum(first.variance, variance_floor))
+    solution = _run(evaluate, begin(evaluate, first, rules), family, rules, tol, max_iter)
+    value = _public(solution.value.mixtures, 0, family)
+    path = np.append(solution.path, solution.value.objective[0])
+    return Solution(value, solution.status, path)
+
+
+def fit_mixture(
+    source: RowSource,
+    n_environments: int,
+    family: Family,
+    *,
+    columns: BoolArray | None = None,
+    tied_variance: bool = True,
+    n_init: int = 24,
+    seed: int = 0,
+    tol: float = 1e-7,
+    max_iter: int = 500,
+    sample_size: int = 4000,
+    variance_floor: float | None = None,
+) -> Solution[MixtureParameters]:
+    """Fit a mixture from many starts.
+
+    Parameters
+    ----------
+    source : rows, their columns of order one.
+    n_environments : number of components K.
+    family : distribution of the target.
+    columns : (d,) features used, the coefficients of the others held at zero; None for all.
+    tied_variance : one variance for all components.
+    n_init : number of short runs.
+    seed : of the sample and of the starts. The starts depend on the rows of the sample, not on
+        their order, and a row of weight two counts as two rows.
+    tol, max_iter : of the last run, over all rows.
+    sample_size : rows held in memory for the short runs.
+    variance_floor : smallest variance relative to the residual variance of one regression;
+        None for 1e-6 when tied and 1e-3 when free.
+
+    Returns
+    -------
+    Solution whose components are in order of decreasing weight, and whose path is that of the
+    last run.
+    """
+    if columns is not None:
+        keep = np.asarray(columns, dtype=bool)
+        inner = fit_mixture(
+            _Selected(source, keep),
+            n_environments,
+            family,
+            tied_variance=tied_variance,
+            n_init=n_init,
+            seed=seed,
+            tol=tol,
+            max_iter=max_iter,
+            sample_size=sample_size,
+            variance_floor=variance_floor,
+        )
+        return replace(inner, value=_expanded(inner.value, keep))
+    rows = _canonical(source.sample(sample_size, seed))
+    relative = variance_floor or (TIED_FLOOR if tied_variance else FREE_FLOOR)
+    floor = _floor(rows, family, relative)
+    rules = Rules(tied_variance, floor, family.ridge)
+    start = _best_of_many(rows, n_environments, family, rules, n_init, seed, tol)
+    solution = em(
+        source,
+        start,
+        tied_variance=tied_variance,
+        tol=tol,
+        max_iter=max_iter,
+        variance_floor=floor,
+    )
+    order = np.argsort(-solution.value.weights, kind="stable")
+    return replace(solution, value=solution.value.relabelled(order))
+
+
+def _best_of_many(
+    rows: Rows,
+    n_environments: int,
+    family: Family,
+    rules: Rules,
+    n_init: int,
+    seed: int,
+    tol: float,
+) -> MixtureParameters:
+    """Short runs from every start, the best few carried on, the best of those returned."""
+    design = family.design(rows, keep_products=True)
+    evaluate = partial(expectation, design, family=family, weight=rows.weight[None])
+    if n_environments == 1:
+        n_init = 1
+    starts = _starts(rows, n_environments, family, n_init, seed, rules.variance_floor)
+    state = begin(evaluate, starts, rules)
+    for _ in range(SHORT_ITERATIONS):
+        state = climb(evaluate, state, family, rules)
+    best = np.argsort(-state.objective, kind="stable")[:FINALISTS]
+    state = begin(evaluate, state.mixtures.take(best), rules)
+    final = _run(evaluate, state, family, rules, 10 * tol, 100).value
+    return _public(final.mixtures, int(np.argmax(final.objective)), family)
+
+
+def _run(
+    evaluate: Callable[[Mixtures], Expectation],
+    state: Climb,
+    family: Family,
+    rules: Rules,
+    tol: float,
+    max_iter: int,
+) -> Solution[Climb]:
+    def step(state: Climb) -> tuple[Climb, float]:
+        return climb(evaluate, state, family, rules), float(state.objective.sum())
+
+    return iterate(step, state, tol=tol, max_iter=max_iter)
+
+
+def _starts(
+    rows: Rows, n_components: int, family: Family, n_init: int, seed: int, floor: float
+) -> Mixtures:
+    """Least squares of the working response on random subsets of d + 3 rows, all at once.
+
+    Rows are drawn by their place in the cumulative weight, so that a row of weight two is drawn
+    like two rows. The first variance is the mean squared distance to the nearest component.
+    """
+    n, d = rows.X.shape
+    random = np.random.default_rng(seed)
+    shape = (n_init, n_components, d + 3)
+    cumulative = np.cumsum(rows.weight)
+    drawn = np.searchsorted(cumulative, random.random(shape) * cumulative[-1], side="right")
+    drawn = np.minimum(drawn, n - 1)
+    design = np.concatenate([np.ones((n, 1)), rows.X], axis=1)[drawn]
+    response = family.working_response(rows.y)[drawn]
+    gram = np.swapaxes(design, -1, -2) @ design
+    gram += START_RIDGE * np.trace(gram, axis1=-2, axis2=-1)[..., None, None] * np.eye(d + 1)
+    theta = np.linalg.solve(gram, np.swapaxes(design, -1, -2) @ response)
+    theta = np.ascontiguousarray(np.swapaxes(theta, -1, -2))
+    weights = np.full((n_init, n_components), 1.0 / n_components)
+    variance = np.ones((n_init, n_components))
+    if family.closed_form:
+        nearest = ((rows.y - family.predictor(rows, theta)) ** 2).min(axis=1)
+        mean = np.average(nearest, axis=-1, weights=rows.weight)
+        variance *= np.maximum(mean, max(floor, 1e-12))[:, None]
+    return Mixtures(weights, theta, variance)
+
+
+def _canonical(rows: Rows) -> Rows:
+    """Rows of positive weight in an order of their values, so that starts ignore row order.
+
+    Sorted by target, then distance from the origin (which ignores the order of the columns).
+    """
+    keys = (*rows.X.T, (rows.X**2).sum(axis=1), rows.y)
+    order = np.lexsort(keys)
+    order = order[rows.weight[order] > 0]
+    return Rows(rows.X[order], rows.y[order], rows.weight[order])
+
+
+def _floor(rows: Rows, family: Family, relative: float) -> float:
+    if not family.closed_form:
+        return 0.0
+    m = moments(rows)
+    residual = least_squares(m).variance
+    spread = float(m.covariance[-1, -1])
+    return max(relative * residual, 1e-12 * spread, 1e-300)
+
+
+def _block(rows: Rows, mixtures: Mixtures, family: Family) -> Expectation:
+    return expectation(family.design(rows), mixtures, family, rows.weight[None])
+
+
+def _internal(parameters: MixtureParameters) -> Mixtures:
+    """One mixture in the coding of its family."""
+    coding = parameters.family.coding
+    K, d = len(parameters.weights), parameters.coef.shape[-1]
+    coef = parameters.coef.reshape(K, -1, d)
+    public = np.concatenate([parameters.intercept.reshape(K, -1, 1), coef], axis=-1)
+    return Mixtures(parameters.weights[None], (coding @ public)[None], parameters.variance[None])
+
+
+def _public(mixtures: Mixtures, index: int, family: Family) -> MixtureParameters:
+    public = family.coding.T @ mixtures.theta[index]
+    intercept, coef = public[..., 0], public[..., 1:]
+    if family.n_outputs == 1:
+        intercept, coef = intercept[:, 0], coef[:, 0]
+    return MixtureParameters(
+        mixtures.weights[index].copy(), coef, intercept, mixtures.variance[index].copy(), family
+    )
+
+
+def _expanded(parameters: MixtureParameters, keep: BoolArray) -> MixtureParameters:
+    coef = np.zeros((*parameters.coef.shape[:-1], len(keep)))
+    coef[..., keep] = parameters.coef
+    return replace(parameters, coef=coef)
+
+
+@dataclass(frozen=True)
+class _Selected:
+    """A view of a source through some of its columns."""
+
+    source: RowSource
+    keep: BoolArray
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return int(self.keep.sum())
+
+    def sum(self, function: Callable[[Rows], T]) -> T:
+        return self.source.sum(partial(_on_columns, function=function, keep=self.keep))
+
+    def sample(self, size: int, seed: int) -> Rows:
+        return _select(self.source.sample(size, seed), self.keep)
+
+
+def _select(rows: Rows, keep: BoolArray) -> Rows:
+    return replace(rows, X=np.ascontiguousarray(rows.X[:, keep]))
+
+
+def _on_columns(rows: Rows, function: Callable[[Rows], T], keep: BoolArray) -> T:
+    return function(_select(rows, keep))
