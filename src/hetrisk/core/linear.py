@@ -118,7 +118,7 @@ def _solve_many(a: FloatArray, b: FloatArray) -> FloatArray:
     pivots = np.diagonal(factor, axis1=-2, axis2=-1)
     if pivots.size and np.min(pivots) ** 2 < SINGULAR:
         return _minimum_norm_many(a, b)
-    solution: FloatArray = np.linalg.solve(a, b[..., None])[..., 0]
+    solution: FloatArray = np.asarray(np.linalg.solve(a, b[..., None])[..., 0], dtype=np.float64)
     return solution
 
 

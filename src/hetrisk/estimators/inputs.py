@@ -1,0 +1,118 @@
+"""What estimators are given, checked, as blocks of rows.
+
+Tables in memory (arrays, pandas and polars frames) go through scikit-learn's validation, dask
+collections and `hetrisk.blocks.Blocks` are taken where they live; either way the estimator
+learns ``n_features_in_`` and, where columns have names, ``feature_names_in_``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_sample_weight,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from hetrisk import blocks
+from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
+
+
+def as_blocks(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    environments: np.ndarray | None = None,
+    labels: bool = False,
+    reset: bool = True,
+    min_rows: int = 1,
+) -> Blocks:
+    """Check the rows given to ``estimator`` and return them as blocks.
+
+    Parameters
+    ----------
+    estimator : learns ``n_features_in_`` and ``feature_names_in_`` when ``reset``, and is held
+        to them otherwise.
+    X : table (n, d): array, DataFrame, dask collection, or blocks (with ``y=None``).
+    y : (n,) targets. Numbers become float; with ``labels`` they stay as they are, to be turned
+        into codes by ``blocks.encoded(classes)``.
+    sample_weight : (n,) non-negative weights, or None.
+    environments : (n, K) responsibilities, or None.
+    labels : the target holds class labels.
+    reset : at fit time; False at prediction.
+    min_rows : fewest rows accepted.
+    """
+    if is_out_of_core(X):
+        source = blocks.as_blocks(X, y, sample_weight, environments)
+        _learn_columns(estimator, source, reset)
+        if source.n_rows < min_rows:
+            raise ValueError(
+                f"Found {source.n_rows} rows in X while a minimum of {min_rows} is required by "
+                f"{type(estimator).__name__}."
+            )
+        return source
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    # Single precision stays as it is: blocks are converted one by one, the table never.
+    dtypes = [np.float64, np.float32]
+    X = validate_data(estimator, X, reset=reset, dtype=dtypes, ensure_min_samples=min_rows)
+    y = _labels(y) if labels else _numbers(y)
+    check_consistent_length(X, y)
+    weight = None
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.any():
+            raise ValueError("sample_weight must have a positive entry; got all zeros.")
+    return ArrayBlocks(X, y, weight, environments)
+
+
+def _numbers(y: Any) -> np.ndarray:
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind in "OUS":
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must hold numbers; got values such as {y[0]!r}.") from error
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold real numbers.")
+    y = np.asarray(y, dtype=np.float64)
+    if not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity; y must be finite.")
+    return y
+
+
+def _labels(y: Any) -> np.ndarray:
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity; labels must be finite.")
+    return np.asarray(y)
+
+
+def _learn_columns(estimator: BaseEstimator, source: Blocks, reset: bool) -> None:
+    if reset:
+        estimator.n_features_in_ = source.n_features
+        if source.feature_names is not None:
+            estimator.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    if source.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    if source.feature_names is not None:
+        names = pd.DataFrame(columns=list(source.feature_names))
+        _check_feature_names(estimator, names, reset=False)
