@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from hetrisk.core.rows import Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
+R = TypeVar("R")
 
 
 class Blocks(ABC):
@@ -27,6 +28,20 @@ class Blocks(ABC):
     def n_features(self) -> int:
         """Number of features."""
 
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features, where the table has them."""
+        return None
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the rows carry targets (else ``Rows.y`` is NaN)."""
+        return True
+
+    @abstractmethod
+    def map(self, function: Callable[[Rows], R]) -> Iterator[R]:
+        """Yield ``function(block)`` for every block, in the order of the rows."""
+
     @abstractmethod
     def sum(self, function: Callable[[Rows], T]) -> T:
         """Apply ``function`` to every block of rows and add up the results."""
@@ -34,6 +49,18 @@ class Blocks(ABC):
     @abstractmethod
     def sample(self, size: int, seed: int) -> Rows:
         """At most ``size`` rows drawn without replacement, the same for the same seed."""
+
+    @abstractmethod
+    def labels(self) -> np.ndarray:
+        """Distinct values of the target, sorted: the classes of a classification."""
+
+    @abstractmethod
+    def encoded(self, classes: np.ndarray) -> Blocks:
+        """Return the same rows with targets as positions in ``classes``."""
+
+    def collect(self, function: Callable[[Rows], np.ndarray]) -> np.ndarray:
+        """Concatenate ``function(block)``, an array with one entry a row, over all blocks."""
+        return np.concatenate(list(self.map(function)))
 
     def standardised(self, centre: FloatArray, scale: FloatArray) -> Blocks:
         """See the same rows as (z - centre) / scale, the p = d + 1 columns (X, y) in order.
@@ -57,11 +84,11 @@ class Standardise:
 
 
 @dataclass(frozen=True)
-class _Composed:
-    outer: Callable[[Rows], Additive]
+class _Composed(Generic[R]):
+    outer: Callable[[Rows], R]
     inner: Callable[[Rows], Rows]
 
-    def __call__(self, rows: Rows) -> Additive:
+    def __call__(self, rows: Rows) -> R:
         return self.outer(self.inner(rows))
 
 
@@ -82,9 +109,31 @@ class StandardisedBlocks(Blocks):
         """Number of features."""
         return self.source.n_features
 
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features, where the table has them."""
+        return self.source.feature_names
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the rows carry targets."""
+        return self.source.has_target
+
+    def map(self, function: Callable[[Rows], R]) -> Iterator[R]:
+        """Yield ``function(block)`` for every standardised block, in the order of the rows."""
+        return self.source.map(_Composed(function, self.transform))
+
+    def labels(self) -> np.ndarray:
+        """Distinct values of the target, on its own scale."""
+        return self.source.labels()
+
+    def encoded(self, classes: np.ndarray) -> Blocks:
+        """Return the rows with targets as positions in ``classes``, then standardised."""
+        return StandardisedBlocks(self.source.encoded(classes), self.transform)
+
     def sum(self, function: Callable[[Rows], T]) -> T:
         """Apply ``function`` to every standardised block and add up the results."""
-        return self.source.sum(_Composed(function, self.transform))  # type: ignore[return-value]
+        return self.source.sum(_Composed(function, self.transform))
 
     def sample(self, size: int, seed: int) -> Rows:
         """Return a sample of the standardised rows."""
@@ -92,7 +141,71 @@ class StandardisedBlocks(Blocks):
 
 
 def chosen_rows(n_rows: int, size: int, seed: int) -> np.ndarray:
-    """Sorted indices of ``size`` of ``n_rows`` rows, all of them when there are no more."""
+    """Sorted indices of ``size`` of ``n_rows`` rows, all of them when there are no more.
+
+    Memory is of the order of ``size`` (or of the rows left out, when those are fewer), not of
+    ``n_rows``: the first ``size`` distinct values of a stream of uniform draws.
+    """
     if size >= n_rows:
         return np.arange(n_rows)
-    return np.sort(np.random.default_rng(seed).choice(n_rows, size=size, replace=False))
+    rng = np.random.default_rng(seed)
+    if size > n_rows // 2:
+        keep = np.ones(n_rows, dtype=bool)
+        keep[_distinct_draws(n_rows, n_rows - size, rng)] = False
+        return np.flatnonzero(keep)
+    return np.sort(_distinct_draws(n_rows, size, rng))
+
+
+def _distinct_draws(n: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < size:
+        drawn = np.concatenate([drawn, rng.integers(n, size=size + 16)])
+        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+    return drawn[:size]
+
+
+def take(rows: Rows, index: np.ndarray | slice) -> Rows:
+    """Return some rows of a block."""
+    environments = None if rows.environments is None else rows.environments[index]
+    return Rows(rows.X[index], rows.y[index], rows.weight[index], environments)
+
+
+def concatenate(parts: Sequence[Rows]) -> Rows:
+    """Rows of several blocks, one below the other."""
+    first = parts[0].environments
+    environments = [p.environments for p in parts if p.environments is not None]
+    return Rows(
+        np.concatenate([p.X for p in parts]),
+        np.concatenate([p.y for p in parts]),
+        np.concatenate([p.weight for p in parts]),
+        None if first is None else np.concatenate(environments),
+    )
+
+
+def check_classes(classes: Sequence[object] | np.ndarray) -> np.ndarray:
+    """Return class labels as an array, at least one and all distinct."""
+    values = np.asarray(classes)
+    if values.ndim != 1 or len(values) == 0 or len(np.unique(values)) < len(values):
+        raise ValueError(f"classes must be distinct labels, at least one; got {classes!r}.")
+    return values
+
+
+def one_hot(codes: np.ndarray, n_columns: int) -> FloatArray:
+    """(n, n_columns) matrix with a one in column ``codes[i]`` of row i."""
+    matrix = np.zeros((len(codes), n_columns))
+    matrix[np.arange(len(codes)), codes] = 1.0
+    return matrix
+
+
+def codes_in(classes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Positions of ``values`` in ``classes``."""
+    order = np.argsort(classes)
+    position = np.searchsorted(classes, values, sorter=order)
+    found = order[np.minimum(position, len(classes) - 1)]
+    unknown = np.flatnonzero(classes[found] != values)
+    if len(unknown):
+        raise ValueError(
+            f"y must hold labels among the {len(classes)} classes {classes.tolist()[:10]}; got "
+            f"{np.asarray(values)[unknown[0]]!r}."
+        )
+    return found

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
+from itertools import pairwise
 from operator import add
 from typing import TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from hetrisk.blocks.base import Blocks, chosen_rows
+from hetrisk.blocks.base import Blocks, check_classes, chosen_rows, codes_in
+from hetrisk.blocks.stream import THREADS, in_order
 from hetrisk.core.rows import Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
+R = TypeVar("R")
 
 BLOCK_BYTES = 1 << 20  # a block and its weighted copy stay within a second-level cache
-THREADS = 2
+STRIDES = 4 * THREADS  # runs of blocks a thread takes at a time: even work, few hand-overs
 
 
 class ArrayBlocks(Blocks):
@@ -55,22 +56,34 @@ class ArrayBlocks(Blocks):
         """Apply ``function`` to every block and add up the results, in the order of the rows."""
         starts = range(0, self.n_rows, self.block_rows)
         if len(starts) <= THREADS:
-            return reduce(add, (function(self._block(start)) for start in starts))
-        strides = [
-            starts[i * len(starts) // THREADS : (i + 1) * len(starts) // THREADS]
-            for i in range(THREADS)
-        ]
-        # One BLAS thread each: the two threads here already use both cores on small products.
-        with threadpool_limits(1, "blas"), ThreadPoolExecutor(THREADS) as pool:
-            parts = pool.map(
-                lambda stride: reduce(add, (function(self._block(start)) for start in stride)),
-                strides,
-            )
-            return reduce(add, parts)
+            return self.stride_sum(function, starts)
+        cuts = [i * len(starts) // STRIDES for i in range(STRIDES + 1)]
+        strides = [starts[a:b] for a, b in pairwise(cuts) if b > a]
+        return reduce(add, in_order(partial(self.stride_sum, function), strides))
+
+    def map(self, function: Callable[[Rows], R]) -> Iterator[R]:
+        """Yield ``function(block)`` for every block, in the order of the rows."""
+        starts = range(0, self.n_rows, self.block_rows)
+        if len(starts) <= THREADS:
+            return (function(self._block(start)) for start in starts)
+        return in_order(lambda start: function(self._block(start)), starts)
+
+    def labels(self) -> np.ndarray:
+        """Distinct values of the target, sorted."""
+        return np.unique(self.y)
+
+    def encoded(self, classes: np.ndarray) -> ArrayBlocks:
+        """Return the same rows with targets as positions in ``classes``."""
+        codes = codes_in(check_classes(classes), self.y)
+        return ArrayBlocks(self.X, codes, self.weight, self.environments)
 
     def sample(self, size: int, seed: int) -> Rows:
         """At most ``size`` rows drawn without replacement."""
         return self._take(chosen_rows(self.n_rows, size, seed))
+
+    def stride_sum(self, function: Callable[[Rows], T], starts: range) -> T:
+        """Sum over the blocks that begin at these rows, on the caller's thread."""
+        return reduce(add, (function(self._block(start)) for start in starts))
 
     def _block(self, start: int) -> Rows:
         return self._take(slice(start, start + self.block_rows))

@@ -1,0 +1,295 @@
+"""Rows on dask: arrays and dataframes, on local threads or on the workers of a cluster.
+
+The graph of the collection is walked once a pass: rows kept on the workers with ``persist()``
+are read from their memory, others are computed again. What travels is the function, once a
+pass, and the sums, one a partition; they are added in a tree of fixed shape, so the answer
+does not depend on which worker was quicker, or on whether one was lost and its partitions
+computed again elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import reduce
+from operator import add
+from typing import Any, TypeVar
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+from dask.base import compute, is_dask_collection
+from dask.delayed import Delayed, delayed
+
+from hetrisk.blocks.base import (
+    Blocks,
+    check_classes,
+    chosen_rows,
+    codes_in,
+    concatenate,
+    one_hot,
+    take,
+)
+from hetrisk.blocks.memory import ArrayBlocks
+from hetrisk.blocks.stream import single_blas_thread
+from hetrisk.core.rows import Additive, FloatArray, Rows
+
+T = TypeVar("T", bound=Additive)
+R = TypeVar("R")
+
+FAN_IN = 8  # sums added by one task of the tree
+WINDOW = 16  # partitions in flight when results come back one by one
+
+
+class DaskBlocks(Blocks):
+    """A dask array or dataframe, one partition of rows a task.
+
+    Parameters
+    ----------
+    X : dask array (n, d) or dask dataframe of numbers.
+    y : (n,) targets: a dask array or series with the same partitions (arrays with other chunks
+        are rechunked), or an array in memory; None for rows to predict.
+    weight : (n,) sample weights, as ``y``, or None for ones.
+    environments : (n,) labels or (n, K) responsibilities, as ``y``, or None.
+    classes : labels of the target in the order of their codes, or None for a numeric target.
+
+    Attributes
+    ----------
+    environment_labels : distinct environment labels, sorted, where labels were given.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        weight: Any = None,
+        environments: Any = None,
+        classes: Sequence[object] | np.ndarray | None = None,
+    ) -> None:
+        self._names = _check_features(X)
+        self._n_features = int(X.shape[1])
+        features = _partitions(X)
+        self.lengths: list[int] = _compute([delayed(len)(part) for part in features])
+        if not self.n_rows:
+            raise ValueError(f"X must have rows; got none in {len(features)} partition(s).")
+        self._columns = {
+            "X": features,
+            "y": _aligned(y, self.lengths, "y"),
+            "sample_weight": _aligned(weight, self.lengths, "sample_weight"),
+            "environments": _aligned(environments, self.lengths, "environments"),
+        }
+        self._has_target = y is not None
+        self.classes = None if classes is None else check_classes(classes)
+        labelled = environments is not None and environments.ndim == 1
+        self.environment_labels = self._distinct("environments") if labelled else None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(sum(self.lengths))
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self._n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of a dataframe."""
+        return self._names
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the rows carry targets."""
+        return self._has_target
+
+    def sum(self, function: Callable[[Rows], T]) -> T:
+        """Apply ``function`` to every block and add up the results, in a tree."""
+        sums = self._tasks(_partition_sum, _shared(function))
+        while len(sums) > 1:
+            groups = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
+            sums = [delayed(_added, pure=False)(group) for group in groups]
+        total: T = _compute(sums)[0]
+        return total
+
+    def map(self, function: Callable[[Rows], R]) -> Iterator[R]:
+        """Yield ``function(block)`` in the order of the rows, one block a partition."""
+        tasks = self._tasks(_applied, _shared(function))
+        for start in range(0, len(tasks), WINDOW):
+            yield from _compute(tasks[start : start + WINDOW])
+
+    def sample(self, size: int, seed: int) -> Rows:
+        """At most ``size`` rows drawn without replacement; other rows do not travel."""
+        chosen = chosen_rows(self.n_rows, size, seed)
+        starts = np.cumsum([0, *self.lengths])
+        cuts = np.searchsorted(chosen, starts)
+        rows = delayed(_taken, pure=False)
+        blocks = self._blocks()
+        return concatenate(
+            _compute(
+                [
+                    rows(chosen[cuts[i] : cuts[i + 1]] - starts[i], block)
+                    for i, block in blocks.items()
+                    if cuts[i + 1] > cuts[i]
+                ]
+            )
+        )
+
+    def labels(self) -> np.ndarray:
+        """Distinct values of the target, sorted."""
+        if not self.has_target:
+            raise ValueError("y must be given to find its labels; got None.")
+        return self._distinct("y")
+
+    def encoded(self, classes: np.ndarray) -> DaskBlocks:
+        """Return the same rows with targets as positions in ``classes``."""
+        other = copy(self)
+        other.classes = check_classes(classes)
+        return other
+
+    def _distinct(self, name: str) -> np.ndarray:
+        found = _compute([delayed(np.unique)(part) for part in self._columns[name]])
+        return np.unique(np.concatenate(found))
+
+    def _blocks(self) -> dict[int, Delayed]:
+        """Rows of each partition that has any, by its number."""
+        rows = delayed(_rows, pure=False)
+        columns = zip(*self._columns.values(), strict=True)
+        return {
+            i: rows(i, *parts, self.classes, self.environment_labels)
+            for i, parts in enumerate(columns)
+            if self.lengths[i]
+        }
+
+    def _tasks(self, task: Callable[..., Any], function: Delayed) -> list[Delayed]:
+        return [delayed(task, pure=False)(function, block) for block in self._blocks().values()]
+
+
+def _check_features(X: Any) -> tuple[str, ...] | None:
+    """Raise unless X is a two-dimensional dask collection of numbers; return its names."""
+    if not is_dask_collection(X):
+        raise TypeError(f"X must be a dask array or dataframe; got {type(X).__name__}.")
+    if X.ndim != 2:
+        raise ValueError(f"X must have 2 dimensions; got {X.ndim}.")
+    if isinstance(X, da.Array):
+        if X.dtype.kind not in "biuf":
+            raise ValueError(f"X must hold numbers; got {X.dtype}.")
+        return None
+    for name, dtype in X.dtypes.items():
+        if not pd.api.types.is_numeric_dtype(dtype):
+            raise ValueError(f"column {name!r} must hold numbers; it holds {dtype}.")
+    return tuple(map(str, X.columns))
+
+
+def _partitions(collection: Any) -> list[Delayed]:
+    """Return the partitions by rows: all columns of an array in one chunk."""
+    if isinstance(collection, da.Array) and collection.ndim == 2:
+        collection = collection.rechunk({1: -1})  # type: ignore[no-untyped-call]
+    parts = collection.to_delayed()
+    return parts.ravel().tolist() if isinstance(parts, np.ndarray) else list(parts)
+
+
+def _aligned(value: Any, lengths: list[int], name: str) -> list[Any]:
+    """Split a column into the partitions of X; None stays None in each."""
+    if value is None:
+        return [None] * len(lengths)
+    if not is_dask_collection(value):
+        values = np.asarray(value)
+        if len(values) != sum(lengths):
+            raise ValueError(
+                f"{name} must have length n_samples={sum(lengths)}; got {len(values)}."
+            )
+        return [delayed(part) for part in np.split(values, np.cumsum(lengths)[:-1])]
+    if isinstance(value, da.Array) and not np.isnan(value.shape[0]):
+        if value.shape[0] != sum(lengths):
+            raise ValueError(
+                f"{name} must have length n_samples={sum(lengths)}; got {value.shape[0]}."
+            )
+        value = value.rechunk({0: tuple(lengths)})  # type: ignore[no-untyped-call]
+    parts = _partitions(value)
+    if len(parts) != len(lengths):
+        raise ValueError(
+            f"{name} must have the partitions of X ({len(lengths)} of them); got {len(parts)}."
+        )
+    return parts
+
+
+def _compute(tasks: Sequence[Delayed]) -> list[Any]:
+    with single_blas_thread():
+        return list(compute(*tasks))  # type: ignore[no-untyped-call]
+
+
+def _shared(function: Callable[[Rows], Any]) -> Delayed:
+    """Return the function as a task of its own: it travels once a worker, not once a partition."""
+    task: Delayed = delayed(function, pure=False, traverse=False)
+    return task
+
+
+def _rows(
+    number: int,
+    X: Any,
+    y: Any,
+    weight: Any,
+    environments: Any,
+    classes: np.ndarray | None,
+    environment_labels: np.ndarray | None,
+) -> Rows:
+    """Rows of a partition, checked: every value finite, every column as long as X."""
+    n = len(X)
+    features = _numbers(X, n, "X", number)
+    if y is None:
+        target = np.full(n, np.nan)
+    elif classes is None:
+        target = _numbers(y, n, "y", number)
+    else:
+        target = codes_in(classes, np.asarray(y)).astype(np.float64)
+    sample_weight = np.ones(n) if weight is None else _numbers(weight, n, "sample_weight", number)
+    if sample_weight.min(initial=0.0) < 0:
+        raise ValueError(f"partition {number}: sample_weight must not be negative.")
+    return Rows(
+        features,
+        target,
+        sample_weight,
+        _responsibilities(environments, n, environment_labels, number),
+    )
+
+
+def _responsibilities(
+    environments: Any, n: int, labels: np.ndarray | None, number: int
+) -> FloatArray | None:
+    if environments is None:
+        return None
+    if labels is None:
+        return _numbers(environments, n, "environments", number)
+    return one_hot(codes_in(labels, np.asarray(environments)), len(labels))
+
+
+def _numbers(values: Any, n: int, name: str, number: int) -> FloatArray:
+    array: FloatArray = np.ascontiguousarray(values, dtype=np.float64)
+    if len(array) != n:
+        raise ValueError(f"partition {number}: {name} must have length {n}; got {len(array)}.")
+    if not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))[0]
+        column = f", column {bad[1]}" if array.ndim == 2 else ""
+        kind = "NaN" if np.isnan(array[tuple(bad)]) else "infinite"
+        raise ValueError(f"partition {number}: {name} is {kind} in row {bad[0]}{column}.")
+    return array
+
+
+def _partition_sum(function: Callable[[Rows], T], rows: Rows) -> T:
+    """Sum over a partition in blocks that fit the cache, on the one thread of the task."""
+    source = ArrayBlocks(rows.X, rows.y, rows.weight, rows.environments)
+    return source.stride_sum(function, range(0, source.n_rows, source.block_rows))
+
+
+def _applied(function: Callable[[Rows], R], rows: Rows) -> R:
+    return function(rows)
+
+
+def _taken(index: np.ndarray, rows: Rows) -> Rows:
+    return take(rows, index)
+
+
+def _added(parts: list[T]) -> T:
+    return reduce(add, parts)

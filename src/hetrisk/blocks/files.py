@@ -1,0 +1,282 @@
+"""Parquet files on disk: which ones a path means, what they hold, and their record batches.
+
+Everything that can be wrong with a file is found here and named with the file and the row
+group: a column that is missing or has changed type, a file that vanished or changed between
+two passes over the rows, a page that cannot be decoded, a value that is missing or infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hetrisk.core.rows import FloatArray
+
+SUFFIXES = (".parquet", ".pq", ".parq")
+STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+FOOTER_THREADS = 8  # footers are small reads that wait on the disk, not on the processor
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """One file: its path, its Arrow schema and the number of rows of each row group."""
+
+    path: Path
+    schema: pa.Schema
+    group_rows: tuple[int, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the file."""
+        return sum(self.group_rows)
+
+    def place(self, row: int) -> str:
+        """Name the file and the row group that hold the file's row number ``row``."""
+        ends = np.cumsum(self.group_rows)
+        group = min(int(np.searchsorted(ends, row, side="right")), max(len(ends) - 1, 0))
+        return f"file '{self.path}', row group {group}"
+
+
+def parquet_paths(path: str | Path) -> list[Path]:
+    """Files that ``path`` means: itself, a folder's Parquet files at any depth, or a glob's.
+
+    Names that begin with ``.`` or ``_`` (checksums, ``_SUCCESS``, ``_metadata``, files still
+    being written) are passed over in folders. Sorted, so that the order of rows is stable.
+    """
+    text = str(path)
+    if Path(text).is_dir():
+        found = [p for p in Path(text).rglob("*") if _is_data(p.relative_to(text)) and p.is_file()]
+    elif Path(text).exists():
+        found = [Path(text)]
+    elif has_magic(text):
+        found = [Path(p) for p in glob(text, recursive=True) if Path(p).is_file()]
+    else:
+        raise FileNotFoundError(
+            f"path must be a Parquet file, a folder or a glob; there is nothing at '{text}'."
+        )
+    if not found:
+        raise FileNotFoundError(f"path must lead to Parquet files; '{text}' holds none.")
+    return sorted(found)
+
+
+def _is_data(relative: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in relative.parts)
+    return relative.suffix in SUFFIXES and not hidden
+
+
+def open_parts(paths: Sequence[Path]) -> list[ParquetPart]:
+    """Read the footer of every file, several at a time."""
+    with ThreadPoolExecutor(FOOTER_THREADS) as pool:
+        return list(pool.map(_open_part, paths))
+
+
+def _open_part(path: Path) -> ParquetPart:
+    with _parquet_file(path, f"file '{path}'") as file:
+        schema = file.schema_arrow
+        repeated = sorted({n for n in schema.names if schema.names.count(n) > 1})
+        if repeated:
+            raise ValueError(f"file '{path}' has more than one column named {repeated[0]!r}.")
+        return ParquetPart(path, schema, _group_rows(file))
+
+
+def _parquet_file(path: Path, place: str) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path, pre_buffer=False)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{place}: the file has vanished.") from error
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{place}: not a readable Parquet file ({_line(error)}).") from error
+
+
+def _group_rows(file: pq.ParquetFile) -> tuple[int, ...]:
+    metadata = file.metadata
+    return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+
+
+def check_columns(
+    parts: Sequence[ParquetPart], numeric: Sequence[str], label: Sequence[str]
+) -> None:
+    """Raise unless every file has every column, the ``numeric`` ones with numbers.
+
+    Numbers may be of any width, and differ in width between files: they become float64.
+    """
+    for part in parts:
+        for name in [*numeric, *label]:
+            if name not in part.schema.names:
+                have = ", ".join(map(repr, part.schema.names))
+                raise ValueError(
+                    f"column {name!r} is missing from file '{part.path}' (it has {have})."
+                )
+        for name in numeric:
+            found = part.schema.field(name).type
+            if not is_number(found):
+                raise ValueError(
+                    f"column {name!r} must hold numbers; it holds {found} in file '{part.path}'."
+                )
+    for name in label:
+        kinds = [_label_kind(part.schema.field(name).type) for part in parts]
+        for part, kind in zip(parts, kinds, strict=True):
+            if kind != kinds[0]:
+                raise ValueError(
+                    f"column {name!r} changes type between files: {kinds[0]} in "
+                    f"'{parts[0].path}', {kind} in '{part.path}'."
+                )
+
+
+def check_same_columns(parts: Sequence[ParquetPart]) -> None:
+    """Raise unless all files have the same set of columns."""
+    first = set(parts[0].schema.names)
+    for part in parts[1:]:
+        extra = sorted(set(part.schema.names) - first)
+        if extra:
+            raise ValueError(
+                f"file '{part.path}' has column {extra[0]!r}, which '{parts[0].path}' has not; "
+                "pass features= to say which columns to use."
+            )
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of this Arrow type become float64 without being interpreted."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    )
+
+
+def _label_kind(kind: pa.DataType) -> str:
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_boolean(plain):
+        return "bool"
+    if is_number(plain):
+        return "number"
+    if any(test(plain) for test in STRINGS):
+        return "string"
+    return str(plain)
+
+
+def batches(
+    part: ParquetPart, columns: Sequence[str], batch_rows: int, groups: Sequence[int] | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Stream a file: the row number each record batch starts at, and the batch.
+
+    With ``groups``, only those row groups are read (row numbers still count the whole file).
+    The footer is read again on every pass, so that a file replaced since is not misread.
+    """
+    chosen = range(len(part.group_rows)) if groups is None else groups
+    chosen = [g for g in chosen if part.group_rows[g]]
+    starts = np.concatenate([[0], np.cumsum(part.group_rows)]).astype(int)
+    with _parquet_file(part.path, part.place(0)) as file:
+        if _group_rows(file) != part.group_rows:
+            raise ValueError(
+                f"file '{part.path}' has changed since it was opened: it had "
+                f"{part.n_rows} rows in {len(part.group_rows)} row groups, and now has "
+                f"{file.metadata.num_rows} in {file.metadata.num_row_groups}."
+            )
+        for run in _runs(chosen):
+            yield from _run_batches(part, file, columns, batch_rows, run, int(starts[run[0]]))
+
+
+def _runs(groups: Sequence[int]) -> list[list[int]]:
+    """Split sorted row group numbers into runs without gaps: each streams as one."""
+    runs: list[list[int]] = []
+    for group in groups:
+        if runs and group == runs[-1][-1] + 1:
+            runs[-1].append(group)
+        else:
+            runs.append([group])
+    return runs
+
+
+def _run_batches(
+    part: ParquetPart,
+    file: pq.ParquetFile,
+    columns: Sequence[str],
+    batch_rows: int,
+    run: list[int],
+    row: int,
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    try:
+        for batch in file.iter_batches(batch_rows, run, columns=list(columns), use_threads=False):
+            yield row, batch
+            row += batch.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{part.place(row)}: cannot be read ({_line(error)}).") from error
+
+
+def numbers(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) -> FloatArray:
+    """Return a column of a record batch as float64, every value finite."""
+    column = batch.column(name)
+    if column.null_count:
+        _fail(part, row, int(pc.index(column.is_null(), True).as_py()), name, "missing")
+    if column.type != pa.float64():
+        column = column.cast(pa.float64(), safe=False)
+    values: FloatArray = column.to_numpy(zero_copy_only=False)
+    # One addition a value: the sum is finite unless a value is not (or the values overflow).
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = values.sum()
+    if not np.isfinite(total):
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            kind = "NaN" if np.isnan(values[bad[0]]) else "infinite"
+            _fail(part, row, int(bad[0]), name, kind)
+    return values
+
+
+def codes(
+    batch: pa.RecordBatch, name: str, part: ParquetPart, row: int, classes: np.ndarray
+) -> np.ndarray:
+    """Return a column of labels as positions in ``classes``."""
+    column = plain_labels(batch, name, part, row)
+    try:
+        known = pa.array(classes.tolist()).cast(column.type)
+    except pa.ArrowException as error:
+        raise ValueError(
+            f"classes must be values of column {name!r}, which holds {column.type}; "
+            f"got {classes.tolist()}."
+        ) from error
+    position = pc.index_in(column, value_set=known)
+    if position.null_count:
+        first = int(pc.index(position.is_null(), True).as_py())
+        value = f"{column[first].as_py()!r}, which is not among the {len(classes)} known classes"
+        _fail(part, row, first, name, value)
+    found: np.ndarray = position.to_numpy(zero_copy_only=False)
+    return found
+
+
+def plain_labels(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) -> pa.Array:
+    """Return a column of labels, dictionary decoded, none missing."""
+    column = batch.column(name)
+    if column.null_count:
+        _fail(part, row, int(pc.index(column.is_null(), True).as_py()), name, "missing")
+    if pa.types.is_floating(column.type):
+        numbers(batch, name, part, row)
+    if _label_kind(column.type) == "string":
+        return column.cast(pa.string())
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def union(a: pa.Array, b: pa.Array) -> pa.Array:
+    """Distinct values of both; integers and floats meet as floats."""
+    if a.type != b.type:
+        a, b = a.cast(pa.float64()), b.cast(pa.float64())
+    return pc.unique(pa.concat_arrays([a, b]))
+
+
+def _fail(part: ParquetPart, row: int, offset: int, name: str, found: str) -> None:
+    raise ValueError(
+        f"{part.place(row + offset)}: column {name!r} is {found} in row {row + offset} of the file."
+    )
+
+
+def _line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,255 @@
+"""Rows in Parquet files: streamed in record batches, never held whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import partial, reduce
+from operator import add
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hetrisk.blocks import files
+from hetrisk.blocks.base import Blocks, check_classes, chosen_rows, concatenate, one_hot, take
+from hetrisk.blocks.stream import in_order, read_ahead
+from hetrisk.core.rows import Additive, FloatArray, Rows
+
+T = TypeVar("T", bound=Additive)
+R = TypeVar("R")
+
+BLOCK_BYTES = 1 << 22  # decoding has a cost a column and batch, so blocks larger than in memory
+
+MAX_LABELS = 10_000
+
+
+class ParquetBlocks(Blocks):
+    """A table in Parquet files, larger than memory if need be.
+
+    Only a few blocks are in memory at a time. Empty row groups are passed over. Every value
+    is checked on every pass: a missing or infinite one raises an error that names the file,
+    the row group, the column and the row.
+
+    Parameters
+    ----------
+    path : a Parquet file, a folder (searched at any depth) or a glob.
+    target : name of the target column, or None for rows to predict.
+    features : names of the feature columns, in order; None for every other column, and then
+        all files must have the same columns.
+    weight : name of a column of sample weights, or None for ones.
+    environments : name of a column of environment labels, or None.
+    classes : labels of the target in the order of their codes, or None for a numeric target
+        (classifiers find the labels themselves, in one pass over the target).
+    block_rows : rows in a block; None for blocks of 4 MB.
+
+    Attributes
+    ----------
+    environment_labels : distinct values of the environments column, sorted, or None.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> from hetrisk.blocks import ParquetBlocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pd.DataFrame({"size": [1.0, 2.0, 3.0], "price": [2.0, 4.1, 5.9]})
+    ...     table.to_parquet(f"{folder}/part-0.parquet")
+    ...     source = ParquetBlocks(folder, target="price")
+    ...     source.n_rows, source.feature_names, source.sum(lambda rows: rows.y.sum())
+    (3, ('size',), np.float64(12.0))
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        target: str | None,
+        features: Sequence[str] | None = None,
+        *,
+        weight: str | None = None,
+        environments: str | None = None,
+        classes: Sequence[object] | np.ndarray | None = None,
+        block_rows: int | None = None,
+    ) -> None:
+        self.path, self.target, self.weight, self.environments = path, target, weight, environments
+        self.parts = files.open_parts(files.parquet_paths(path))
+        self.features = self._feature_columns(features)
+        self.block_rows = block_rows or max(256, BLOCK_BYTES // (8 * (len(self.features) + 1)))
+        self.classes = None if classes is None else check_classes(classes)
+        self._check()
+        self.environment_labels = None if environments is None else self._distinct(environments)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, from the footers."""
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.features)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the feature columns."""
+        return self.features
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the rows carry targets."""
+        return self.target is not None
+
+    def map(self, function: Callable[[Rows], R]) -> Iterator[R]:
+        """Yield ``function(block)`` in the order of the rows; files in the order of their names."""
+        return in_order(partial(self._apply, function), read_ahead(self._batches()))
+
+    def sum(self, function: Callable[[Rows], T]) -> T:
+        """Apply ``function`` to every block and add up the results, in the order of the rows."""
+        return reduce(add, self.map(function))
+
+    def sample(self, size: int, seed: int) -> Rows:
+        """At most ``size`` rows drawn without replacement; row groups without any are not read."""
+        chosen = chosen_rows(self.n_rows, size, seed)
+        return concatenate(list(in_order(self._take, read_ahead(self._chosen_batches(chosen)))))
+
+    def labels(self) -> np.ndarray:
+        """Distinct values of the target, sorted, in one pass over its column."""
+        if self.target is None:
+            raise ValueError("target must name a column to find its labels; got None.")
+        return self._distinct(self.target)
+
+    def encoded(self, classes: np.ndarray) -> ParquetBlocks:
+        """Return the same rows with targets as positions in ``classes``."""
+        other = copy(self)
+        other.classes = check_classes(classes)
+        return other
+
+    def with_features(self, features: Sequence[str]) -> ParquetBlocks:
+        """Return the same rows with these feature columns, in this order."""
+        other = copy(self)
+        other.features = tuple(features)
+        other._check()
+        return other
+
+    def without_target(self) -> ParquetBlocks:
+        """Return the same rows to predict: the target column is not read."""
+        other = copy(self)
+        other.target = other.weight = other.environments = other.classes = None
+        return other
+
+    def _feature_columns(self, features: Sequence[str] | None) -> tuple[str, ...]:
+        roles = [self.target, self.weight, self.environments]
+        if features is None:
+            files.check_same_columns(self.parts)
+            return tuple(name for name in self.parts[0].schema.names if name not in roles)
+        if isinstance(features, str):
+            raise ValueError(f"features must be a list of column names; got {features!r}.")
+        return tuple(features)
+
+    def _check(self) -> None:
+        if not self.features:
+            raise ValueError(f"features must name at least one column; '{self.path}' leaves none.")
+        if len(set(self.features)) < len(self.features):
+            raise ValueError(f"features must be distinct; got {list(self.features)}.")
+        for role in ("target", "weight", "environments"):
+            if getattr(self, role) in self.features:
+                raise ValueError(f"{role} column {getattr(self, role)!r} is also in features.")
+        numeric = [*self.features, *([self.weight] if self.weight else [])]
+        label = [name for name in (self.target, self.environments) if name]
+        files.check_columns(self.parts, numeric, label)
+        if not self.n_rows:
+            raise ValueError(f"'{self.path}' holds no rows in {len(self.parts)} file(s).")
+
+    @property
+    def _columns(self) -> list[str]:
+        roles = [self.target, self.weight, self.environments]
+        return [*self.features, *(name for name in roles if name)]
+
+    def _batches(self) -> Iterator[tuple[files.ParquetPart, int, pa.RecordBatch]]:
+        for part in self.parts:
+            for row, batch in files.batches(part, self._columns, self.block_rows):
+                yield part, row, batch
+
+    def _chosen_batches(
+        self, chosen: np.ndarray
+    ) -> Iterator[tuple[files.ParquetPart, int, pa.RecordBatch, np.ndarray]]:
+        """Batches with some of the ``chosen`` rows (sorted), and which of their rows those are."""
+        first = 0
+        for part in self.parts:
+            within = chosen[np.searchsorted(chosen, first) :] - first
+            within = within[: np.searchsorted(within, part.n_rows)]
+            groups = np.unique(np.searchsorted(np.cumsum(part.group_rows), within, side="right"))
+            for row, batch in files.batches(part, self._columns, self.block_rows, groups.tolist()):
+                low, high = np.searchsorted(within, [row, row + batch.num_rows])
+                if high > low:
+                    yield part, row, batch, within[low:high] - row
+            first += part.n_rows
+
+    def _apply(
+        self, function: Callable[[Rows], R], item: tuple[files.ParquetPart, int, pa.RecordBatch]
+    ) -> R:
+        return function(self._rows(*item))
+
+    def _take(self, item: tuple[files.ParquetPart, int, pa.RecordBatch, np.ndarray]) -> Rows:
+        part, row, batch, index = item
+        return take(self._rows(part, row, batch), index)
+
+    def _rows(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> Rows:
+        X: FloatArray = np.empty((batch.num_rows, len(self.features)))
+        for j, name in enumerate(self.features):
+            X[:, j] = files.numbers(batch, name, part, row)
+        return Rows(
+            X,
+            self._targets(part, row, batch),
+            self._weights(part, row, batch),
+            self._environments(part, row, batch),
+        )
+
+    def _targets(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
+        if self.target is None:
+            return np.full(batch.num_rows, np.nan)
+        if self.classes is not None:
+            return files.codes(batch, self.target, part, row, self.classes).astype(np.float64)
+        if not files.is_number(batch.column(self.target).type):
+            found = batch.column(self.target).type
+            raise ValueError(
+                f"target column {self.target!r} must hold numbers (or pass classes=); it holds "
+                f"{found} in file '{part.path}'."
+            )
+        return files.numbers(batch, self.target, part, row)
+
+    def _weights(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
+        if self.weight is None:
+            return np.ones(batch.num_rows)
+        values = files.numbers(batch, self.weight, part, row)
+        if values.min(initial=0.0) < 0:
+            first = row + int(np.argmax(values < 0))
+            raise ValueError(
+                f"{part.place(first)}: weight column {self.weight!r} is negative in row {first} "
+                "of the file."
+            )
+        return values
+
+    def _environments(
+        self, part: files.ParquetPart, row: int, batch: pa.RecordBatch
+    ) -> FloatArray | None:
+        if self.environments is None or self.environment_labels is None:
+            return None
+        position = files.codes(batch, self.environments, part, row, self.environment_labels)
+        return one_hot(position, len(self.environment_labels))
+
+    def _distinct(self, column: str) -> np.ndarray:
+        found: pa.Array | None = None
+        for part in self.parts:
+            for row, batch in files.batches(part, [column], 1 << 20):
+                new = pc.unique(files.plain_labels(batch, column, part, row))
+                found = new if found is None else files.union(found, new)
+                if len(found) > MAX_LABELS:
+                    raise ValueError(
+                        f"column {column!r} must hold labels; it has more than {MAX_LABELS} "
+                        "distinct values."
+                    )
+        assert found is not None  # there is at least one row: checked when the files were opened
+        values: np.ndarray = np.asarray(found.to_pylist())
+        return np.sort(values)

@@ -1,0 +1,65 @@
+"""Columns computed block by block, written to one Parquet file or to none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hetrisk.blocks.base import Blocks
+from hetrisk.core.rows import Rows
+
+GROUP_ROWS = 1 << 18
+
+
+def write_columns(
+    source: Blocks, function: Callable[[Rows], Mapping[str, np.ndarray]], path: str | Path
+) -> Path:
+    """Write the columns that ``function`` computes of each block, one row of them a row.
+
+    The file is written under a hidden name beside ``path`` and renamed when it is complete:
+    an error or Ctrl-C on the way leaves nothing behind, and a file already at ``path`` as it
+    was. Memory holds a row group at a time.
+    """
+    path = Path(path)
+    with replacing(path) as temporary:
+        tables = (pa.table(dict(columns)) for columns in source.map(function))
+        _write(_row_groups(tables), temporary)
+    return path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path to write to; it becomes ``path`` if the body ends well."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"path must be in a folder that exists; got '{path}'.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    held: list[pa.Table] = []
+    for table in tables:
+        held.append(table)
+        if sum(t.num_rows for t in held) >= GROUP_ROWS:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _write(tables: Iterator[pa.Table], path: Path) -> None:
+    first = next(tables)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first, row_group_size=GROUP_ROWS)
+        for table in tables:
+            writer.write_table(table, row_group_size=GROUP_ROWS)

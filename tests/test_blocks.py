@@ -1,0 +1,245 @@
+"""Rows have the same sums, samples and labels wherever they live."""
+
+from functools import partial
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hetrisk.blocks import ArrayBlocks, Blocks, DaskBlocks, ParquetBlocks, as_blocks
+from hetrisk.blocks.base import chosen_rows, codes_in
+from hetrisk.blocks.stream import in_order, read_ahead
+from hetrisk.core.moments import Moments, moments
+from hetrisk.core.rows import Rows
+
+NAMES = ["a", "b", "c"]
+
+
+def table(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        rng.normal(size=(n, 3)) * [1.0, 5.0, 0.1] + [0.0, 1e3, -3.0], columns=NAMES
+    )
+    frame["y"] = frame["a"] - 2 * frame["c"] + rng.normal(size=n)
+    frame["w"] = rng.uniform(0.5, 2.0, size=n)
+    frame["place"] = rng.choice(["north", "south", "west"], size=n)
+    return frame
+
+
+def one_hot(labels: pd.Series) -> np.ndarray:
+    return (labels.to_numpy()[:, None] == np.unique(labels)).astype(float)
+
+
+def in_memory(frame: pd.DataFrame, block_rows: int) -> Blocks:
+    source = ArrayBlocks(
+        frame[NAMES].to_numpy(),
+        frame["y"].to_numpy(),
+        frame["w"].to_numpy(),
+        one_hot(frame["place"]),
+    )
+    source.block_rows = block_rows
+    return source
+
+
+def in_parquet(frame: pd.DataFrame, block_rows: int, folder) -> Blocks:
+    half = len(frame) // 2
+    frame[:half].to_parquet(folder / "a.parquet", row_group_size=max(1, half // 3))
+    frame[half:].to_parquet(folder / "b.parquet", row_group_size=max(1, half))
+    roles = {"target": "y", "weight": "w", "environments": "place"}
+    return ParquetBlocks(folder, **roles, block_rows=block_rows)
+
+
+def on_dask_array(frame: pd.DataFrame, block_rows: int) -> Blocks:
+    X = da.from_array(frame[NAMES].to_numpy(), chunks=(block_rows, 2))
+    y = da.from_array(frame["y"].to_numpy(), chunks=7)
+    place = da.from_array(frame["place"].to_numpy(dtype="U5"), chunks=11)
+    return DaskBlocks(X, y, weight=frame["w"].to_numpy(), environments=place)
+
+
+def on_dask_frame(frame: pd.DataFrame, block_rows: int) -> Blocks:
+    lazy = dd.from_pandas(frame, npartitions=max(1, len(frame) // block_rows), sort=False)
+    return DaskBlocks(lazy[NAMES], lazy["y"], weight=lazy["w"], environments=lazy["place"])
+
+
+def weighted_moments(rows: Rows) -> Moments:
+    return moments(rows, rows.environments)
+
+
+def assert_same_moments(got: Moments, expected: Moments) -> None:
+    np.testing.assert_allclose(got.weight, expected.weight, rtol=1e-12)
+    np.testing.assert_allclose(got.mean, expected.mean, rtol=1e-12)
+    spread = np.array([1.0, 5.0, 0.1, 1.5])  # what the columns of `table` vary by
+    unit = expected.weight.sum() * np.outer(spread, spread)
+    np.testing.assert_allclose(got.scatter / unit, expected.scatter / unit, rtol=0, atol=1e-12)
+
+
+@pytest.fixture(params=["memory", "parquet", "dask array", "dask frame"])
+def home(request, tmp_path):
+    """A function that gives a frame one of the homes."""
+    return {
+        "memory": in_memory,
+        "parquet": partial(in_parquet, folder=tmp_path),
+        "dask array": on_dask_array,
+        "dask frame": on_dask_frame,
+    }[request.param]
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(n=st.integers(2, 200), block_rows=st.integers(1, 90), seed=st.integers(0, 99))
+def test_moments_do_not_depend_on_the_home_or_the_block_size(home, n, block_rows, seed):
+    frame = table(n, seed)
+    rows = Rows(
+        frame[NAMES].to_numpy(),
+        frame["y"].to_numpy(),
+        frame["w"].to_numpy(),
+        one_hot(frame["place"]),
+    )
+    assert_same_moments(home(frame, block_rows).sum(weighted_moments), weighted_moments(rows))
+
+
+def test_sums_are_the_same_to_the_last_bit_every_time(home):
+    source = home(table(500), 37)
+    first = source.sum(weighted_moments)
+    for _ in range(3):
+        np.testing.assert_array_equal(source.sum(weighted_moments).scatter, first.scatter)
+
+
+def test_sample_is_the_same_rows_in_every_home(home):
+    frame = table(300)
+    rows = home(frame, 41).sample(50, seed=3)
+    expected = frame.iloc[chosen_rows(300, 50, 3)]
+    np.testing.assert_array_equal(rows.X, expected[NAMES])
+    np.testing.assert_array_equal(rows.y, expected["y"])
+    np.testing.assert_array_equal(rows.weight, expected["w"])
+    np.testing.assert_array_equal(rows.environments, one_hot(frame["place"])[expected.index])
+
+
+def test_sample_larger_than_the_table_is_the_table(home):
+    frame = table(30)
+    np.testing.assert_array_equal(home(frame, 7).sample(1000, seed=0).X, frame[NAMES])
+
+
+def test_collect_keeps_the_order_of_rows(home):
+    frame = table(200)
+    np.testing.assert_array_equal(home(frame, 13).collect(_first_feature), frame["a"])
+
+
+def _first_feature(rows: Rows) -> np.ndarray:
+    return rows.X[:, 0]
+
+
+def test_standardised_view_has_unit_moments(home):
+    source = home(table(400), 50)
+    m = source.sum(moments)
+    view = source.standardised(m.mean, np.sqrt(np.diag(m.covariance)))
+    seen = view.sum(moments)
+    np.testing.assert_allclose(seen.mean, 0, atol=1e-9)
+    np.testing.assert_allclose(np.diag(seen.covariance), 1, rtol=1e-9)
+    np.testing.assert_allclose(
+        view.collect(_first_feature).mean(), view.sample(400, 0).X[:, 0].mean()
+    )
+    assert (view.n_rows, view.n_features) == (400, 3)
+
+
+def test_labels_and_their_codes(tmp_path):
+    frame = table(60)
+    frame.to_parquet(tmp_path / "t.parquet")
+    X, y = frame[NAMES].to_numpy(), frame["place"].to_numpy(dtype="U5")
+    expected = np.searchsorted(np.unique(y), y)
+    sources = [
+        ArrayBlocks(X, y),
+        ParquetBlocks(tmp_path / "t.parquet", target="place", features=NAMES),
+        DaskBlocks(da.from_array(X, chunks=(20, 3)), da.from_array(y, chunks=20)),
+    ]
+    for source in sources:
+        classes = source.labels()
+        np.testing.assert_array_equal(classes, ["north", "south", "west"])
+        coded = source.encoded(classes)
+        np.testing.assert_array_equal(coded.collect(_target), expected)
+        assert coded.has_target
+
+
+def _target(rows: Rows) -> np.ndarray:
+    return rows.y
+
+
+def test_unknown_label_is_named():
+    with pytest.raises(ValueError, match=r"among the 2 classes \['a', 'b'\]; got np.str_\('z'\)"):
+        codes_in(np.array(["a", "b"]), np.array(["a", "z"]))
+
+
+def test_codes_follow_the_order_of_classes():
+    np.testing.assert_array_equal(
+        codes_in(np.array([3, 1, 2]), np.array([1, 2, 3, 3])), [1, 2, 0, 0]
+    )
+
+
+@given(n=st.integers(1, 500), share=st.floats(0, 1.2), seed=st.integers(0, 9))
+@settings(max_examples=50, deadline=None)
+def test_chosen_rows_are_distinct_sorted_and_as_many_as_asked(n, share, seed):
+    size = int(share * n)
+    chosen = chosen_rows(n, size, seed)
+    assert len(chosen) == min(size, n)
+    assert np.all(np.diff(chosen) > 0)
+    assert len(chosen) == 0 or (chosen[0] >= 0 and chosen[-1] < n)
+
+
+def test_chosen_rows_are_uniform():
+    counts = np.zeros(20)
+    for seed in range(4000):
+        counts[chosen_rows(20, 5, seed)] += 1
+        counts[chosen_rows(20, 15, seed)] += 1
+    np.testing.assert_allclose(counts, 4000, rtol=0.06)
+
+
+def test_as_blocks_finds_the_home(tmp_path):
+    frame = table(20)
+    frame.to_parquet(tmp_path / "t.parquet")
+    parquet = ParquetBlocks(tmp_path, target="y", features=NAMES)
+    assert as_blocks(parquet) is parquet
+    X = da.from_array(frame[NAMES].to_numpy(), chunks=5)
+    assert isinstance(as_blocks(X, frame["y"].to_numpy()), DaskBlocks)
+    assert isinstance(as_blocks(frame[NAMES].to_numpy(), frame["y"].to_numpy()), ArrayBlocks)
+    with pytest.raises(ValueError, match="sample_weight must be None when X is ParquetBlocks"):
+        as_blocks(parquet, weight=np.ones(20))
+    with pytest.raises(ValueError, match="y must be given when X is an array; got None"):
+        as_blocks(frame[NAMES].to_numpy())
+
+
+def test_classes_must_be_distinct(tmp_path):
+    with pytest.raises(ValueError, match="classes must be distinct labels"):
+        ArrayBlocks(np.ones((2, 1)), np.array([0, 1])).encoded(np.array([1, 1]))
+
+
+def test_streams_keep_order_and_pass_errors_on():
+    assert list(read_ahead(range(20), depth=3)) == list(range(20))
+    assert list(in_order(lambda i: i * i, range(20))) == [i * i for i in range(20)]
+
+    def broken():
+        yield 1
+        raise RuntimeError("no more")
+
+    stream = read_ahead(broken())
+    assert next(stream) == 1
+    with pytest.raises(RuntimeError, match="no more"):
+        next(stream)
+
+
+def test_a_stream_left_early_reads_no_further():
+    read = []
+
+    def items():
+        for i in range(1000):
+            read.append(i)
+            yield i
+
+    stream = read_ahead(items(), depth=2)
+    assert next(stream) == 0
+    stream.close()
+    assert len(read) <= 4
