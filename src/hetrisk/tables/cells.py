@@ -1,0 +1,242 @@
+"""One column of a table as it was read, before anyone decides what it means.
+
+A column arrives as text (CSV), as numbers or as dates (Parquet, data frames). `Cells` gives
+every reading the same questions: which cells are missing, what are they as numbers, as days,
+as levels of a category. Text is kept as each distinct value once plus a code per row, so a
+question about a million rows is asked of a handful of values.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray
+
+MISSING_IN_TARGET = frozenset(
+    {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "?", "nat", "#na"}
+)
+# "None" is a common class ("none, mild, severe") but, among features, mostly a missing value.
+MISSING = MISSING_IN_TARGET | {"none", "-", "."}
+LARGEST = 1e100  # squares of larger numbers overflow; nobody measures anything this large
+DAY = np.timedelta64(1, "D")
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+
+
+def canonical(value: str) -> str:
+    """Spell a level one way: ``28.0`` in a CSV and the integer 28 in Parquet are both ``28``."""
+    return value.split(".")[0] if _WHOLE.fullmatch(value) else value
+
+
+class Cells(ABC):
+    """The cells of one column."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def missing(self) -> BoolArray:
+        """Which cells hold nothing."""
+
+    @abstractmethod
+    def numbers(self) -> FloatArray:
+        """Each cell as a number; NaN where it is missing, not a number, or not finite."""
+
+    @abstractmethod
+    def levels(self) -> tuple[IntArray, list[str]]:
+        """A code per row (-1: missing) into the list of distinct values as text."""
+
+    @abstractmethod
+    def days(self, form: str) -> FloatArray:
+        """Each cell as days since 1970-01-01, read in the given format; NaN where it is not."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column was read as text."""
+        return False
+
+    @property
+    def is_dates(self) -> bool:
+        """Whether the column arrived as dates."""
+        return False
+
+
+class TextCells(Cells):
+    """Cells read as text: surrounding blanks dropped, the usual words for missing recognised."""
+
+    def __init__(self, name: str, texts: Any, missing: frozenset[str] = MISSING) -> None:
+        super().__init__(name)
+        codes, raw = pd.factorize(np.asarray(texts, dtype=object), use_na_sentinel=True)
+        stripped = [str(value).strip() for value in raw]
+        known = {value: canonical(value) for value in stripped if value.lower() not in missing}
+        index = {level: i for i, level in enumerate(dict.fromkeys(known.values()))}
+        recode = [index[known[value]] if value in known else -1 for value in stripped]
+        # Code -1 (a missing cell) must pick the last entry of the lookup.
+        self.codes: IntArray = np.asarray([*recode, -1], dtype=np.int64)[codes]
+        self.values: list[str] = list(index)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def missing(self) -> BoolArray:
+        """Which cells hold nothing."""
+        return self.codes < 0
+
+    @property
+    def is_text(self) -> bool:
+        """Text by definition."""
+        return True
+
+    def numbers(self) -> FloatArray:
+        """Each distinct value read once; a decimal comma is understood where all agree on it."""
+        parsed = _parsed(self.values)
+        if np.isnan(parsed).any() and self.has_decimal_comma():
+            parsed = _parsed([value.replace(",", ".") for value in self.values])
+        return self._spread(_finite(parsed))
+
+    def has_decimal_comma(self) -> bool:
+        """Whether some cells read 3,14 and none holds a point."""
+        return any(_DECIMAL_COMMA.fullmatch(value) for value in self.values) and not any(
+            "." in value for value in self.values
+        )
+
+    def levels(self) -> tuple[IntArray, list[str]]:
+        """Return the codes and values as read."""
+        return self.codes, self.values
+
+    def days(self, form: str) -> FloatArray:
+        """Each distinct value read once in the given format."""
+        texts = pd.Index(self.values, dtype=object)
+        moments = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
+        return self._spread(_days(moments.to_series()))
+
+    def _spread(self, per_value: FloatArray) -> FloatArray:
+        return np.append(per_value, np.nan)[self.codes]
+
+
+class NumberCells(Cells):
+    """Cells that arrived as numbers or booleans."""
+
+    def __init__(self, name: str, values: FloatArray) -> None:
+        super().__init__(name)
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def missing(self) -> BoolArray:
+        """NaN; infinities are present but not usable."""
+        return np.isnan(self.values)
+
+    def numbers(self) -> FloatArray:
+        """Return the numbers, NaN where not finite."""
+        return _finite(self.values)
+
+    def levels(self) -> tuple[IntArray, list[str]]:
+        """Return each distinct number spelled as in a CSV."""
+        codes, distinct = pd.factorize(self.values, use_na_sentinel=True, sort=True)
+        return codes.astype(np.int64), [canonical(repr(float(value))) for value in distinct]
+
+    def days(self, form: str) -> FloatArray:
+        """Read the numbers through their text: 20141013 is a date in the format %Y%m%d."""
+        codes, levels = self.levels()
+        return TextCells(self.name, np.asarray([*levels, None], dtype=object)[codes]).days(form)
+
+
+class DateCells(Cells):
+    """Cells that arrived as dates: days since 1970-01-01."""
+
+    def __init__(self, name: str, days: FloatArray) -> None:
+        super().__init__(name)
+        self.values = days
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def missing(self) -> BoolArray:
+        """Which cells hold nothing."""
+        return np.isnan(self.values)
+
+    @property
+    def is_dates(self) -> bool:
+        """Dates by definition."""
+        return True
+
+    def numbers(self) -> FloatArray:
+        """Return no numbers: a date is not one until it is asked for as days."""
+        return np.full(len(self), np.nan)
+
+    def levels(self) -> tuple[IntArray, list[str]]:
+        """Return each distinct day, spelled as a date."""
+        codes, distinct = pd.factorize(self.values, use_na_sentinel=True)
+        moments = pd.to_datetime(distinct, unit="D")
+        return codes.astype(np.int64), [str(moment) for moment in moments]
+
+    def days(self, form: str) -> FloatArray:
+        """Return the days; the format is that of text and does not matter here."""
+        return self.values
+
+
+def cells_of(name: object, column: pd.Series, missing: frozenset[str] = MISSING) -> Cells | None:
+    """Return the cells of a data frame's column; None when it holds lists or other objects."""
+    label = str(name)
+    dtype = column.dtype
+    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
+        if pd.api.types.is_complex_dtype(dtype):
+            return None
+        return NumberCells(label, column.to_numpy(dtype=float, na_value=np.nan))
+    if pd.api.types.is_datetime64_any_dtype(dtype):
+        return DateCells(label, _days(column))
+    if pd.api.types.is_timedelta64_dtype(dtype):
+        return NumberCells(label, (column.dt.total_seconds() / 86400).to_numpy(dtype=float))
+    if isinstance(dtype, pd.StringDtype):
+        return TextCells(label, column.astype(object), missing)
+    return _object_cells(label, column, missing)
+
+
+def _object_cells(name: str, column: pd.Series, missing: frozenset[str]) -> Cells | None:
+    values = column.astype(object)
+    kind = pd.api.types.infer_dtype(values, skipna=True)
+    if kind in ("boolean", "integer", "floating", "decimal", "mixed-integer-float"):
+        return NumberCells(name, _parsed(list(values)))
+    if kind in ("date", "datetime", "datetime64"):
+        moments = pd.to_datetime(values, errors="coerce", utc=True)
+        return DateCells(name, _days(moments))
+    if any(
+        not isinstance(value, (str, int, float, bool, type(pd.NaT), type(pd.NA)))
+        for value in values
+        if value is not None
+    ):
+        return None
+    texts = values.where(values.notna(), None)
+    return TextCells(name, [None if value is None else str(value) for value in texts], missing)
+
+
+def _parsed(texts: list[str]) -> FloatArray:
+    numbers = pd.to_numeric(np.asarray(texts, dtype=object), errors="coerce")
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    return np.where(np.abs(values) <= LARGEST, values, np.nan)
+
+
+def _days(moments: pd.Series) -> FloatArray:
+    if getattr(moments.dtype, "tz", None) is not None:
+        moments = moments.dt.tz_convert("UTC").dt.tz_localize(None)
+    values = moments.to_numpy(dtype="datetime64[us]")
+    days = (values - np.datetime64(0, "us")) / DAY
+    return np.where(np.isnat(values), np.nan, days)

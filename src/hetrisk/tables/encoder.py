@@ -1,0 +1,144 @@
+"""A table as a matrix of numbers: the first step of every model fitted from a file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hetrisk.core.rows import FloatArray
+from hetrisk.tables.cells import Cells, cells_of
+from hetrisk.tables.columns import Column, Note
+from hetrisk.tables.errors import TableError, listed, quoted
+from hetrisk.tables.inference import LeftOut, understand
+
+MOST_FEATURES = 2000
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn a table of anything into numbers, and remember how.
+
+    Numbers stay, with missing values replaced by the median; words for true and false become 1
+    and 0; dates become days since 1970-01-01; categories become one column per frequent level
+    against the most frequent one. Identifiers, constant columns and free text are left out.
+    `notes_` says what was done to which column.
+
+    Parameters
+    ----------
+    category : names of columns to take as categories whatever they look like.
+
+    Attributes
+    ----------
+    columns_ : list of `Column`, those the model uses.
+    left_out_ : list of `LeftOut`, those it does not use, and why.
+    notes_ : list of `Note`.
+    feature_groups_ : (d,) the source column of each encoded feature: one decision for all the
+        levels of a category.
+    feature_names_in_ : names of the columns seen by `fit`.
+    n_features_in_ : their number.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [41, 52, 37, 44] * 5, "sex": ["f", "m", "m", "m"] * 5})
+    >>> encoder = TableEncoder().fit(table)
+    >>> list(encoder.get_feature_names_out()), encoder.transform(table)[0].tolist()
+    (['age', 'sex=f'], [41.0, 1.0])
+    """
+
+    def __init__(self, category: tuple[str, ...] = ()) -> None:
+        self.category = category
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
+        """Decide what each column means; ``y`` is ignored."""
+        names = _column_names(X)
+        _require(names, self.category, "taken as categories")
+        self.columns_: list[Column] = []
+        self.left_out_: list[LeftOut] = []
+        self.notes_: list[Note] = []
+        for position, name in enumerate(names):
+            self._decide(name, cells_of(name, X.iloc[:, position]))
+        self.feature_names_in_ = np.asarray(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self._check_width()
+        return self
+
+    def _decide(self, name: str, cells: Cells | None) -> None:
+        if cells is None:
+            reason = "it holds lists, bytes or other things that are not single values"
+            self.left_out_.append(LeftOut(name, reason))
+            return
+        decision, notes = understand(cells, category=name in self.category)
+        if isinstance(decision, LeftOut):
+            self.left_out_.append(decision)
+        else:
+            self.columns_.append(decision)
+            self.notes_ += notes
+
+    def _check_width(self) -> None:
+        width = sum(len(column.feature_names) for column in self.columns_)
+        if width == 0:
+            reasons = "; ".join(f"{quoted(out.name)}: {out.reason}" for out in self.left_out_[:3])
+            raise TableError(f"no column is left to learn from ({reasons or 'the table is empty'})")
+        if width > MOST_FEATURES:
+            raise TableError(
+                f"the table gives {width:,} features, more than the {MOST_FEATURES:,} that can be "
+                "searched: choose the columns that matter."
+            )
+
+    def transform(self, X: pd.DataFrame) -> FloatArray:
+        """(n, d) numbers, without NaN."""
+        return self.encode(X)[0]
+
+    def encode(self, X: pd.DataFrame) -> tuple[FloatArray, list[Note]]:
+        """`transform`, together with what had to be done to this table."""
+        check_is_fitted(self)
+        where = {name: position for position, name in enumerate(_column_names(X))}
+        absent = [column.name for column in self.columns_ if column.name not in where]
+        if absent:
+            noun = "column" if len(absent) == 1 else "columns"
+            raise TableError(f"the table lacks the {noun} {listed(absent)} the model was fitted on")
+        parts, notes = [], []
+        for column in self.columns_:
+            cells = cells_of(column.name, X.iloc[:, where[column.name]])
+            if cells is None:
+                raise TableError(f"column {quoted(column.name)} does not hold single values")
+            part, said = column.encode(cells)
+            parts.append(part)
+            notes += said
+        return np.hstack(parts), notes
+
+    @property
+    def feature_groups_(self) -> np.ndarray:
+        """Source column of each encoded feature."""
+        return np.asarray([c.name for c in self.columns_ for _ in c.feature_names], dtype=object)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the encoded features; ``input_features`` is ignored."""
+        check_is_fitted(self)
+        seen: dict[str, int] = {}
+        names = []
+        for name in (name for column in self.columns_ for name in column.feature_names):
+            seen[name] = seen.get(name, 0) + 1
+            names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        return np.asarray(names, dtype=object)
+
+
+def _column_names(X: pd.DataFrame) -> list[str]:
+    if not isinstance(X, pd.DataFrame):
+        raise TableError(f"X must be a pandas DataFrame; got {type(X).__name__}.")
+    names = [str(name) for name in X.columns]
+    if len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        raise TableError(f"column names must differ; {listed(twice)} appear more than once")
+    return names
+
+
+def _require(names: list[str], wanted: tuple[str, ...], purpose: str) -> None:
+    absent = [name for name in wanted if name not in names]
+    if absent:
+        raise TableError(f"columns to be {purpose} are not in the table: {listed(absent)}")
