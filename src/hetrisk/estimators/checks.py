@@ -1,0 +1,65 @@
+"""From what a user passes to `fit` to checked rows in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from hetrisk.blocks import Blocks
+from hetrisk.core.discovery import one_by_one
+from hetrisk.core.families import Bernoulli, Family, Gaussian, Multinomial
+from hetrisk.core.rows import IntArray
+from hetrisk.estimators.inputs import as_blocks
+
+
+def check_regression_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
+    """Rows with a numeric target, and the Gaussian family."""
+    return as_blocks(model, X, y, sample_weight, min_rows=2), Gaussian()
+
+
+def check_classification_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Blocks, Family]:
+    """Rows with labels coded 0, 1, ..., and the family of that many classes.
+
+    Sets ``classes_`` on the model.
+    """
+    rows = as_blocks(model, X, y, sample_weight, labels=True, min_rows=2)
+    model.classes_ = rows.labels()
+    n_classes = len(model.classes_)
+    if n_classes < 2:
+        raise ValueError(
+            f"y must hold at least two classes; got one class, {model.classes_.tolist()}."
+        )
+    family = Bernoulli() if n_classes == 2 else Multinomial(n_classes)
+    return rows.encoded(model.classes_), family
+
+
+def feature_gates(feature_groups: Any, n_features: int) -> IntArray:
+    """(d,) codes 0, 1, ... of the groups in the order of their first column."""
+    if feature_groups is None:
+        return np.arange(n_features)
+    names = np.asarray(feature_groups, dtype=object)
+    if names.shape != (n_features,):
+        raise ValueError(
+            f"feature_groups must hold one name or integer per column, n_features={n_features}; "
+            f"got shape {names.shape}."
+        )
+    codes: dict[Any, int] = {}
+    return np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.int64)
+
+
+def workers(n_jobs: int | None) -> Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]:
+    """How independent tasks are run: one by one, or on ``n_jobs`` threads."""
+    if effective_n_jobs(n_jobs) == 1:
+        return one_by_one
+
+    def run(function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
+        return list(
+            Parallel(n_jobs=n_jobs, prefer="threads")(delayed(function)(task) for task in tasks)
+        )
+
+    return run

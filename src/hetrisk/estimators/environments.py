@@ -1,0 +1,124 @@
+"""What each environment looks like, on the user's scale: fits, errors and distances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from hetrisk.blocks import Blocks
+from hetrisk.core.comparison import (
+    EnvironmentFits,
+    environment_fits,
+    environment_moments,
+    membership,
+)
+from hetrisk.core.discovery import Partition
+from hetrisk.core.families import Family
+from hetrisk.core.moments import Moments
+from hetrisk.core.rows import FloatArray, Rows, Summed
+from hetrisk.estimators.scales import Scale
+
+Losses = Callable[[Rows], FloatArray]
+
+
+@dataclass(frozen=True)
+class EnvironmentSummary:
+    """The environments a search settled on, side by side.
+
+    Attributes
+    ----------
+    weight : (K,) share of the training weight.
+    coef, coef_error : (K, d), or (K, C, d) for C > 2 classes: a linear fit on all features in
+        each environment, and its standard errors.
+    intercept : (K,) or (K, C).
+    risk : (K,) error of the fitted model in each environment, named by ``risk_name``.
+    risk_erm : (K,) error there of the plain linear model on all features and all rows.
+    risk_name : ``"RMSE"`` or ``"error rate"``.
+    feature_mean, feature_sd : (K, d).
+    distance : (K, K) root mean square difference between the linear predictions of two
+        environments over all rows: in standard deviations of y, or in log odds for labels
+        (averaged over classes).
+    """
+
+    weight: FloatArray
+    coef: FloatArray
+    coef_error: FloatArray
+    intercept: FloatArray
+    risk: FloatArray
+    risk_erm: FloatArray
+    risk_name: str
+    feature_mean: FloatArray
+    feature_sd: FloatArray
+    distance: FloatArray
+
+
+@dataclass(frozen=True)
+class _LossSums(Summed):
+    weight: FloatArray
+    loss: FloatArray
+
+
+def summarise(
+    rows: Blocks, family: Family, partition: Partition, scale: Scale, model: Losses
+) -> EnvironmentSummary:
+    """Describe the environments of a partition of standardised rows.
+
+    ``model`` returns the loss of the fitted model on each row of a block (squared error or
+    0/1), on the standardised scale.
+    """
+    fits = environment_fits(rows, family, partition)
+    m = environment_moments(rows, partition)
+    pooled = environment_fits(rows, family, None)
+    plain = partial(
+        linear_losses, family=family, coef=pooled.coef[0], intercept=pooled.intercept[0]
+    )
+    sums = rows.sum(partial(_loss_pass, partition=partition, models=(model, plain)))
+    risk, risk_erm = sums.loss / np.maximum(sums.weight, 1e-300)
+    name = "error rate"
+    if family.closed_form:
+        risk, risk_erm = (np.sqrt(r) * scale.spread[-1] for r in (risk, risk_erm))
+        name = "RMSE"
+    variances = np.diagonal(m.covariance, axis1=1, axis2=2)[:, :-1]
+    return EnvironmentSummary(
+        weight=fits.weight / fits.weight.sum(),
+        coef=scale.coef(fits.coef),
+        coef_error=scale.coef(fits.error),
+        intercept=scale.intercept(fits.coef, fits.intercept),
+        risk=risk,
+        risk_erm=risk_erm,
+        risk_name=name,
+        feature_mean=scale.centre[:-1] + scale.spread[:-1] * m.mean[:, :-1],
+        feature_sd=scale.spread[:-1] * np.sqrt(np.maximum(variances, 0.0)),
+        distance=_distances(fits, m.pooled()),
+    )
+
+
+def linear_losses(
+    rows: Rows, family: Family, coef: FloatArray, intercept: FloatArray
+) -> FloatArray:
+    """Squared error, or 0/1 error, of a linear model on each row."""
+    eta = rows.X @ coef.T + intercept
+    if family.closed_form:
+        loss: FloatArray = (rows.y - eta) ** 2
+        return loss
+    label = eta.argmax(axis=1) if eta.ndim == 2 else eta > 0
+    return (label != rows.y).astype(np.float64)
+
+
+def _loss_pass(rows: Rows, partition: Partition, models: tuple[Losses, ...]) -> _LossSums:
+    weight = membership(rows, partition) * rows.weight[:, None]
+    return _LossSums(weight.sum(axis=0), np.stack([model(rows) @ weight for model in models]))
+
+
+def _distances(fits: EnvironmentFits, pooled: Moments) -> FloatArray:
+    raw = pooled.covariance[:-1, :-1] + np.outer(pooled.mean[:-1], pooled.mean[:-1])
+    full = np.block([[np.ones((1, 1)), pooled.mean[None, :-1]], [pooled.mean[:-1, None], raw]])
+    K = len(fits.weight)
+    coef = fits.coef.reshape(K, -1, fits.coef.shape[-1])
+    theta = np.concatenate([fits.intercept.reshape(K, -1, 1), coef], axis=2)
+    gap = theta[:, None] - theta[None, :]
+    square = np.einsum("klcp,pq,klcq->klc", gap, full, gap).mean(axis=2)
+    return np.sqrt(np.maximum(square, 0.0))

@@ -1,0 +1,339 @@
+"""Heterogeneous risk minimisation as scikit-learn estimators.
+
+The estimators are shells: they check the input, standardise the rows, hand them to a search
+(`METHODS`), fit the final model on the features the search selected, and translate everything
+to the user's columns and scale.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.extmath import softmax
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hetrisk.blocks import ArrayBlocks, Blocks
+from hetrisk.blocks.base import codes_in
+from hetrisk.core import pooled, rounds
+from hetrisk.core.discovery import UNSTABLE, Discovery, SearchSettings
+from hetrisk.core.families import Family
+from hetrisk.core.rows import FloatArray, IntArray, Rows
+from hetrisk.estimators.checks import (
+    check_classification_rows,
+    check_regression_rows,
+    feature_gates,
+    workers,
+)
+from hetrisk.estimators.environments import EnvironmentSummary, linear_losses, summarise
+from hetrisk.estimators.final import (
+    SAMPLE_ROWS,
+    fit_estimator,
+    linear_fit,
+    linear_regression,
+    logistic_regression,
+)
+from hetrisk.estimators.scales import Scale, measure_scale
+
+__all__ = ["METHODS", "EnvironmentSummary", "HRMClassifier", "HRMRegressor", "UnstableWarning"]
+
+Search = Callable[[Any, Family, IntArray, SearchSettings], Discovery]
+METHODS: dict[str, Search] = {"gates": rounds.discover, "pooled": pooled.discover}
+
+
+class UnstableWarning(UserWarning):
+    """Environments differ, but no set of features predicts alike in all of them."""
+
+
+class _HRM(BaseEstimator, ABC):
+    """What regression, classification and selection share: parameters, search, final model."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "method": [StrOptions(set(METHODS))],
+        "n_environments": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
+        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "final_estimator": [HasMethods(["fit", "predict"]), None],
+        "invariance_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "gate_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "gate_noise": [Interval(Real, 0, None, closed="neither")],
+        "feature_groups": ["array-like", None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        method: str = "pooled",
+        n_environments: int | str = "auto",
+        max_rounds: int = 10,
+        final_estimator: Any = None,
+        invariance_penalty: float | str = "auto",
+        gate_penalty: float | str = "auto",
+        gate_noise: float = 0.1,
+        feature_groups: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.n_environments = n_environments
+        self.max_rounds = max_rounds
+        self.final_estimator = final_estimator
+        self.invariance_penalty = invariance_penalty
+        self.gate_penalty = gate_penalty
+        self.gate_noise = gate_noise
+        self.feature_groups = feature_groups
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Search for hidden environments, select invariant features, fit the final model.
+
+        Parameters
+        ----------
+        X : (n, d) array or DataFrame, or `hetrisk.blocks.Blocks` that hold features, target
+            and weights together (then ``y`` and ``sample_weight`` stay None).
+        y : (n,) target.
+        sample_weight : (n,) non-negative weights.
+
+        Returns
+        -------
+        self
+        """
+        rows, family = self._check(X, y, sample_weight)
+        scale = measure_scale(rows, family)
+        standard = rows.standardised(scale.centre, scale.spread)
+        groups = feature_gates(self.feature_groups, rows.n_features)
+        found = METHODS[self.method](standard, family, groups, self._settings())
+        self._family, self._scale, self._partition = family, scale, found.partition
+        self._keep_discovery(found, scale)
+        self._fit_final(rows, standard, found)
+        self.environment_summary_ = summarise(
+            standard, family, found.partition, scale, self._row_losses()
+        )
+        self._environment_proba = None
+        if isinstance(rows, ArrayBlocks):
+            everything = standard.sample(rows.n_rows, 0)
+            self._environment_proba = found.partition.responsibilities(everything.X, everything.y)
+        if found.verdict == UNSTABLE:
+            warnings.warn(f"{found.reason} Plain ERM is used.", UnstableWarning, stacklevel=2)
+        return self
+
+    def predict_environments(self, X: Any, y: Any) -> IntArray:
+        """(n,) environment each row most probably belongs to."""
+        return self._responsibilities(X, y).argmax(axis=1)
+
+    @property
+    def environment_proba_(self) -> FloatArray:
+        """(n, K) probability that each training row belongs to each environment."""
+        check_is_fitted(self, "support_")
+        if self._environment_proba is None:
+            raise AttributeError(
+                "environment_proba_ and environments_ are not held for rows out of core; "
+                "call predict_environments(X, y) on the rows of interest."
+            )
+        return self._environment_proba
+
+    @property
+    def environments_(self) -> IntArray:
+        """(n,) environment of each training row: the most probable one."""
+        return self.environment_proba_.argmax(axis=1)
+
+    def _settings(self) -> SearchSettings:
+        def given(value: Any) -> Any:
+            return None if value == "auto" else value
+
+        return SearchSettings(
+            n_environments=given(self.n_environments),
+            max_rounds=self.max_rounds,
+            invariance_penalty=given(self.invariance_penalty),
+            gate_penalty=given(self.gate_penalty),
+            gate_noise=self.gate_noise,
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            verbose=_print if self.verbose else _silent,
+            run=workers(self.n_jobs),
+        )
+
+    def _keep_discovery(self, found: Discovery, scale: Scale) -> None:
+        self.support_ = found.support & ~scale.constant
+        self.gates_ = np.where(scale.constant, 0.0, found.gates)
+        self.evidence_ = found.evidence
+        self.instability_ = found.evidence.instability
+        self.verdict_, self.verdict_reason_ = found.verdict, found.reason
+        self.history_ = list(found.history)
+        self.n_rounds_ = len({record["round"] for record in found.history})
+
+    def _fit_final(self, rows: Blocks, standard: Blocks, found: Discovery) -> None:
+        if self.final_estimator is None:
+            coef, intercept = linear_fit(standard, self._family, found)
+            self.coef_ = self._scale.coef(coef)
+            self.intercept_ = self._scale.intercept(coef, intercept)
+            self.final_estimator_ = self._linear_model()
+            return
+        sample = rows.sample(SAMPLE_ROWS if not isinstance(rows, ArrayBlocks) else rows.n_rows, 0)
+        target = self._labels(sample.y)
+        self.final_estimator_ = fit_estimator(self.final_estimator, sample, self.support_, target)
+
+    def _row_losses(self) -> Callable[[Rows], FloatArray]:
+        if self.final_estimator is None:
+            coef = self.coef_ * self._scale.spread[:-1] / self._scale.spread[-1]
+            shift = self.intercept_ + self.coef_ @ self._scale.centre[:-1] - self._scale.centre[-1]
+            intercept = shift / self._scale.spread[-1]
+            return partial(linear_losses, family=self._family, coef=coef, intercept=intercept)
+        return partial(
+            _model_losses,
+            model=self.final_estimator_,
+            support=self.support_,
+            scale=self._scale,
+            labels=self._labels,
+        )
+
+    def _responsibilities(self, X: Any, y: Any) -> FloatArray:
+        check_is_fitted(self, "support_")
+        X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
+        return self._partition.responsibilities(
+            self._scale.features(X), self._scale.target(self._codes(y))
+        )
+
+    @abstractmethod
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
+        """Rows in blocks, and the family of their target."""
+
+    @abstractmethod
+    def _linear_model(self) -> Any:
+        """Return the linear model as a scikit-learn estimator on the selected columns."""
+
+    def _labels(self, y: FloatArray) -> np.ndarray:
+        return y
+
+    def _codes(self, y: np.ndarray) -> FloatArray:
+        return np.asarray(y, dtype=np.float64)
+
+
+class HRMRegressor(RegressorMixin, _HRM):
+    """Regression that keeps working when hidden environments shift.
+
+    Parameters
+    ----------
+    method : ``"pooled"`` (default: evidence pooled over many partitions, no tuning) or
+        ``"gates"`` (the joint loop of the paper).
+    n_environments : environments of a partition, or ``"auto"``.
+    max_rounds : most rounds of clustering and selection; 1 with ``"gates"`` is HRM-s.
+    final_estimator : estimator fitted on the selected features; None for least squares.
+    invariance_penalty : strength lambda of the penalty on gradients that differ between
+        environments, or ``"auto"``.
+    gate_penalty : price alpha of an open gate, or ``"auto"``.
+    gate_noise : standard deviation of the gates.
+    feature_groups : a name or integer per column; columns of one group share a decision.
+    random_state : seed of every random choice.
+    n_jobs : workers for independent parts of the search (threads; None for one).
+    verbose : 1 prints a line a round.
+
+    Attributes
+    ----------
+    support_ : (d,) selected features.
+    gates_ : (d,) soft mask in [0, 1].
+    coef_, intercept_ : the linear model on the user's scale, zero outside the support; only
+        where ``final_estimator`` is None.
+    environments_, environment_proba_ : environment of each training row and the probabilities
+        behind it; not held for rows out of core.
+    instability_ : (d,) how much each coefficient differs between environments.
+    evidence_ : `hetrisk.core.discovery.Evidence`, what was measured about every feature.
+    environment_summary_ : `EnvironmentSummary`, the environments side by side.
+    verdict_, verdict_reason_ : what was found, as a word and as a sentence.
+    history_ : a record of every round; n_rounds_ : how many there were.
+    final_estimator_ : the fitted final model on the selected columns.
+
+    Examples
+    --------
+    >>> from hetrisk.datasets import load_task
+    >>> task = load_task("selection_bias", seed=0)
+    >>> model = HRMRegressor(method="gates", random_state=0).fit(task.train.X, task.train.y)
+    >>> model.predict(task.train.X[:3]).shape
+    (3,)
+    """
+
+    def predict(self, X: Any) -> FloatArray:
+        """(n,) predictions."""
+        X = _checked(self, X)
+        if self.final_estimator is None:
+            return X @ self.coef_ + self.intercept_
+        return self.final_estimator_.predict(X[:, self.support_])
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
+        return check_regression_rows(self, X, y, sample_weight)
+
+    def _linear_model(self) -> Any:
+        self.intercept_ = float(self.intercept_)
+        return linear_regression(self.coef_[self.support_], self.intercept_)
+
+
+class HRMClassifier(ClassifierMixin, _HRM):
+    """Classification that keeps working when hidden environments shift.
+
+    Binary or multiclass, labels of any type. Parameters and attributes are those of
+    `HRMRegressor`, with a logistic final model by default, and ``classes_``. ``coef_`` is
+    (1, d) for two classes and (C, d) for more, as in scikit-learn.
+    """
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n,) labels."""
+        if self.final_estimator is None:
+            return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self.final_estimator_.predict(_checked(self, X)[:, self.support_])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """(n, C) probabilities of the classes."""
+        X = _checked(self, X)
+        if self.final_estimator is None:
+            eta = X @ self.coef_.T + self.intercept_
+            return softmax(eta if len(self.classes_) > 2 else np.hstack([0 * eta, eta]))
+        return self.final_estimator_.predict_proba(X[:, self.support_])
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
+        return check_classification_rows(self, X, y, sample_weight)
+
+    def _linear_model(self) -> Any:
+        self.coef_, self.intercept_ = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        return logistic_regression(self.coef_[:, self.support_], self.intercept_, self.classes_)
+
+    def _labels(self, y: FloatArray) -> np.ndarray:
+        return self.classes_[y.astype(int)]
+
+    def _codes(self, y: np.ndarray) -> FloatArray:
+        return codes_in(self.classes_, np.asarray(y)).astype(np.float64)
+
+
+def _checked(model: _HRM, X: Any) -> FloatArray:
+    check_is_fitted(model, "support_")
+    return validate_data(model, X, reset=False, dtype=np.float64)
+
+
+def _model_losses(
+    rows: Rows, model: Any, support: Any, scale: Scale, labels: Callable[[FloatArray], np.ndarray]
+) -> FloatArray:
+    """Squared error on the standardised scale, or 0/1 error, of a fitted estimator."""
+    X = rows.X * scale.spread[:-1] + scale.centre[:-1]
+    predicted = model.predict(X[:, support])
+    if is_classifier(model):
+        return (predicted != labels(rows.y)).astype(np.float64)
+    return (rows.y - scale.target(predicted)) ** 2
+
+
+def _print(message: str) -> None:
+    print(message)
+
+
+def _silent(message: str) -> None:
+    """Say nothing."""

@@ -1,0 +1,54 @@
+"""Between the user's columns and the standardised ones the searches work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.blocks import Blocks
+from hetrisk.core.families import Family
+from hetrisk.core.moments import moments
+from hetrisk.core.rows import BoolArray, FloatArray
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Centre and spread of the p = d + 1 columns (X, y); 0 and 1 for a target of labels.
+
+    ``constant`` marks columns that never vary: they carry nothing and are never selected.
+    """
+
+    centre: FloatArray
+    spread: FloatArray
+    constant: BoolArray
+
+    def features(self, X: FloatArray) -> FloatArray:
+        """Return standardised features."""
+        return (X - self.centre[:-1]) / self.spread[:-1]
+
+    def target(self, y: FloatArray) -> FloatArray:
+        """Return the standardised target."""
+        return (y - self.centre[-1]) / self.spread[-1]
+
+    def coef(self, coef: FloatArray) -> FloatArray:
+        """(..., d) coefficients on the user's scale from those on the standardised one."""
+        return coef * (self.spread[-1] / self.spread[:-1])
+
+    def intercept(self, coef: FloatArray, intercept: FloatArray | float) -> FloatArray:
+        """(...) intercepts that go with `coef` of the same standardised coefficients."""
+        moved = self.centre[-1] + self.spread[-1] * np.asarray(intercept)
+        return moved - self.coef(coef) @ self.centre[:-1]
+
+
+def measure_scale(rows: Blocks, family: Family) -> Scale:
+    """Mean and standard deviation of every column, in one pass over the rows."""
+    m = rows.sum(moments)
+    centre = m.mean.copy()
+    spread = np.sqrt(np.maximum(np.diag(m.covariance), 0.0))
+    # A column that varies by rounding alone is constant.
+    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(centre))
+    spread = np.where(constant, 1.0, spread)
+    if not family.closed_form:
+        centre[-1], spread[-1] = 0.0, 1.0
+    return Scale(centre, spread, constant[:-1])

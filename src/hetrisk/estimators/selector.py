@@ -1,0 +1,118 @@
+"""The search for invariant features as a transformer."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from hetrisk.blocks import is_out_of_core
+from hetrisk.core.rows import BoolArray
+from hetrisk.estimators.hrm import _HRM, HRMClassifier, HRMRegressor
+
+TASKS = {"regression": HRMRegressor, "classification": HRMClassifier}
+
+
+class HRMSelector(SelectorMixin, BaseEstimator):
+    """Select the features whose relation to the target holds in every hidden environment.
+
+    The search of `HRMRegressor` and `HRMClassifier` as a transformer for pipelines.
+
+    Parameters
+    ----------
+    method, n_environments, max_rounds, invariance_penalty, gate_penalty, gate_noise, \
+feature_groups, random_state, n_jobs, verbose : as in `HRMRegressor`.
+    task : ``"regression"``, ``"classification"``, or ``"auto"``: regression when y is
+        continuous, classification when y is labels (integers included); rows out of core
+        need it said.
+
+    Attributes
+    ----------
+    support_, gates_, instability_, evidence_, verdict_, verdict_reason_, history_, n_rounds_ : \
+as in `HRMRegressor`.
+    estimator_ : the fitted `HRMRegressor` or `HRMClassifier` behind the selection.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{k: v for k, v in _HRM._parameter_constraints.items() if k != "final_estimator"},
+        "task": [StrOptions({"auto", *TASKS})],
+    }
+
+    def __init__(
+        self,
+        method: str = "pooled",
+        n_environments: int | str = "auto",
+        max_rounds: int = 10,
+        invariance_penalty: float | str = "auto",
+        gate_penalty: float | str = "auto",
+        gate_noise: float = 0.1,
+        feature_groups: Any = None,
+        task: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.n_environments = n_environments
+        self.max_rounds = max_rounds
+        self.invariance_penalty = invariance_penalty
+        self.gate_penalty = gate_penalty
+        self.gate_noise = gate_noise
+        self.feature_groups = feature_groups
+        self.task = task
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> HRMSelector:
+        """Search for hidden environments and select the invariant features.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `HRMRegressor.fit`.
+
+        Returns
+        -------
+        self
+        """
+        parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "task"}
+        self.estimator_ = TASKS[self._task(X, y)](**parameters).fit(X, y, sample_weight)
+        self.n_features_in_ = self.estimator_.n_features_in_
+        if hasattr(self.estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.estimator_.feature_names_in_
+        for name in (
+            "support_",
+            "gates_",
+            "instability_",
+            "evidence_",
+            "verdict_",
+            "verdict_reason_",
+            "history_",
+            "n_rounds_",
+        ):
+            setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        return self.support_
+
+    def _task(self, X: Any, y: Any) -> str:
+        if self.task != "auto":
+            return self.task
+        if is_out_of_core(X):
+            raise ValueError(
+                "task must be 'regression' or 'classification' for rows out of core; got 'auto'."
+            )
+        continuous = y is None or type_of_target(y).startswith("continuous")
+        return "regression" if continuous else "classification"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
