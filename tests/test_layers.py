@@ -7,6 +7,7 @@ import hetrisk
 
 ROOT = Path(hetrisk.__file__).parent
 LEVEL = {
+    "atomic": 0,
     "core": 0,
     "blocks": 1,
     "estimators": 2,

@@ -1,0 +1,52 @@
+"""Files written beside their place and renamed, so that a failure leaves the old one whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Put ``data`` at ``path`` all at once or not at all.
+
+    The bytes go to a temporary file in the same folder, reach the disk, and take the place of
+    whatever was there in one rename. If anything fails (a full disk, a lost permission, an
+    interrupt) the temporary file is removed and an existing file is untouched. What is not a
+    regular file (a pipe, ``/dev/stdout``) is written to directly: renaming would destroy it.
+
+    Parameters
+    ----------
+    path : the file to write.
+    data : its whole content.
+    """
+    place = Path(path)
+    if place.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(place))
+    if place.exists() and not place.is_file():
+        with place.open("wb") as stream:
+            stream.write(data)
+        return
+    place = place.resolve()  # a symbolic link keeps pointing where it did
+    handle, name = tempfile.mkstemp(dir=place.parent, prefix=".hetrisk-", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, _mode(place))
+        os.replace(name, place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _mode(place: Path) -> int:
+    """Permissions of the file to be replaced, or those a new file gets."""
+    if place.exists():
+        return place.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
