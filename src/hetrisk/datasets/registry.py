@@ -6,7 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from hetrisk.datasets.car_insurance import car_insurance_task
 from hetrisk.datasets.checks import known_settings, one_of
+from hetrisk.datasets.house_price import house_price_task
+from hetrisk.datasets.income import income_task
 from hetrisk.datasets.simulations import anti_causal_task, cats_and_dogs_task, selection_bias_task
 from hetrisk.datasets.task import ShiftTask
 
@@ -14,6 +17,9 @@ TASKS: dict[str, Callable[..., ShiftTask]] = {
     "selection_bias": selection_bias_task,
     "anti_causal": anti_causal_task,
     "cats_and_dogs": cats_and_dogs_task,
+    "house_price": house_price_task,
+    "income": income_task,
+    "car_insurance": car_insurance_task,
 }
 
 
