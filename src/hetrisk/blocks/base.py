@@ -58,6 +58,10 @@ class Blocks(ABC):
     def encoded(self, classes: np.ndarray) -> Blocks:
         """Return the same rows with targets as positions in ``classes``."""
 
+    @abstractmethod
+    def without_target(self) -> Blocks:
+        """Return the same rows to predict: features alone."""
+
     def collect(self, function: Callable[[Rows], np.ndarray]) -> np.ndarray:
         """Concatenate ``function(block)``, an array with one entry a row, over all blocks."""
         return np.concatenate(list(self.map(function)))
@@ -130,6 +134,10 @@ class StandardisedBlocks(Blocks):
     def encoded(self, classes: np.ndarray) -> Blocks:
         """Return the rows with targets as positions in ``classes``, then standardised."""
         return StandardisedBlocks(self.source.encoded(classes), self.transform)
+
+    def without_target(self) -> Blocks:
+        """Return the standardised features alone."""
+        return StandardisedBlocks(self.source.without_target(), self.transform)
 
     def sum(self, function: Callable[[Rows], T]) -> T:
         """Apply ``function`` to every standardised block and add up the results."""

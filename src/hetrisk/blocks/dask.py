@@ -148,6 +148,14 @@ class DaskBlocks(Blocks):
         other.classes = check_classes(classes)
         return other
 
+    def without_target(self) -> DaskBlocks:
+        """Return the same features alone."""
+        other = copy(self)
+        nothing: list[Any] = [None] * len(self.lengths)
+        other._columns = dict.fromkeys(self._columns, nothing) | {"X": self._columns["X"]}
+        other._has_target, other.environment_labels = False, None
+        return other
+
     def _distinct(self, name: str) -> np.ndarray:
         found = _compute([delayed(np.unique)(part) for part in self._columns[name]])
         return np.unique(np.concatenate(found))

@@ -81,6 +81,10 @@ class ArrayBlocks(Blocks):
         """At most ``size`` rows drawn without replacement."""
         return self._take(chosen_rows(self.n_rows, size, seed))
 
+    def without_target(self) -> ArrayBlocks:
+        """Return the same features, every target NaN."""
+        return ArrayBlocks(self.X, np.broadcast_to(np.nan, self.n_rows))
+
     def stride_sum(self, function: Callable[[Rows], T], starts: range) -> T:
         """Sum over the blocks that begin at these rows, on the caller's thread."""
         return reduce(add, (function(self._block(start)) for start in starts))

@@ -133,7 +133,7 @@ class ParquetBlocks(Blocks):
         return other
 
     def without_target(self) -> ParquetBlocks:
-        """Return the same rows to predict: the target column is not read."""
+        """Return the same features alone: the other columns are not read."""
         other = copy(self)
         other.target = other.weight = other.environments = other.classes = None
         return other

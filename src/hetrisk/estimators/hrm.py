@@ -19,14 +19,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_co
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import softmax
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import ArrayBlocks, Blocks
-from hetrisk.blocks.base import codes_in
 from hetrisk.core import pooled, rounds
+from hetrisk.core.comparison import membership
 from hetrisk.core.discovery import UNSTABLE, Discovery, SearchSettings
 from hetrisk.core.families import Family
-from hetrisk.core.rows import FloatArray, IntArray, Rows
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.estimators.checks import (
     check_classification_rows,
     check_regression_rows,
@@ -41,6 +41,7 @@ from hetrisk.estimators.final import (
     linear_regression,
     logistic_regression,
 )
+from hetrisk.estimators.inputs import as_blocks, by_features
 from hetrisk.estimators.scales import Scale, measure_scale
 
 __all__ = ["METHODS", "EnvironmentSummary", "HRMClassifier", "HRMRegressor", "UnstableWarning"]
@@ -124,15 +125,25 @@ class _HRM(BaseEstimator, ABC):
         )
         self._environment_proba = None
         if isinstance(rows, ArrayBlocks):
-            everything = standard.sample(rows.n_rows, 0)
-            self._environment_proba = found.partition.responsibilities(everything.X, everything.y)
+            self._environment_proba = standard.collect(
+                partial(membership, partition=found.partition)
+            )
         if found.verdict == UNSTABLE:
             warnings.warn(f"{found.reason} Plain ERM is used.", UnstableWarning, stacklevel=2)
         return self
 
-    def predict_environments(self, X: Any, y: Any) -> IntArray:
-        """(n,) environment each row most probably belongs to."""
-        return self._responsibilities(X, y).argmax(axis=1)
+    def predict_environments(self, X: Any, y: Any = None) -> IntArray:
+        """(n,) environment each row most probably belongs to.
+
+        Rows out of core are passed as to `fit`. For more of them than the answer should take
+        memory for, see `hetrisk.estimators.predictions.write_environments`.
+        """
+        return self.predict_environment_proba(X, y).argmax(axis=1)
+
+    def predict_environment_proba(self, X: Any, y: Any = None) -> FloatArray:
+        """(n, K) probability that each row belongs to each environment."""
+        check_is_fitted(self, "support_")
+        return self._standardised(X, y).collect(partial(membership, partition=self._partition))
 
     @property
     def environment_proba_(self) -> FloatArray:
@@ -199,12 +210,12 @@ class _HRM(BaseEstimator, ABC):
             labels=self._labels,
         )
 
-    def _responsibilities(self, X: Any, y: Any) -> FloatArray:
-        check_is_fitted(self, "support_")
-        X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
-        return self._partition.responsibilities(
-            self._scale.features(X), self._scale.target(self._codes(y))
-        )
+    def _standardised(self, X: Any, y: Any) -> Blocks:
+        """Rows as the search saw them."""
+        rows = as_blocks(self, X, y, labels=is_classifier(self), reset=False)
+        if is_classifier(self):
+            rows = rows.encoded(self.classes_)
+        return rows.standardised(self._scale.centre, self._scale.spread)
 
     @abstractmethod
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
@@ -214,11 +225,14 @@ class _HRM(BaseEstimator, ABC):
     def _linear_model(self) -> Any:
         """Return the linear model as a scikit-learn estimator on the selected columns."""
 
+    def _on_support(self, name: str) -> Callable[[FloatArray], np.ndarray]:
+        """Return a method of the final model, as a function of all columns."""
+        check_is_fitted(self, "support_")
+        method = getattr(self.final_estimator_, name)
+        return partial(_selected, method=method, support=self.support_)
+
     def _labels(self, y: FloatArray) -> np.ndarray:
         return y
-
-    def _codes(self, y: np.ndarray) -> FloatArray:
-        return np.asarray(y, dtype=np.float64)
 
 
 class HRMRegressor(RegressorMixin, _HRM):
@@ -266,10 +280,11 @@ class HRMRegressor(RegressorMixin, _HRM):
 
     def predict(self, X: Any) -> FloatArray:
         """(n,) predictions."""
-        X = _checked(self, X)
+        check_is_fitted(self, "support_")
         if self.final_estimator is None:
-            return X @ self.coef_ + self.intercept_
-        return self.final_estimator_.predict(X[:, self.support_])
+            line = partial(_line, coef=self.coef_, intercept=self.intercept_)
+            return by_features(self, X, line)
+        return by_features(self, X, self._on_support("predict"))
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
         return check_regression_rows(self, X, y, sample_weight)
@@ -291,15 +306,15 @@ class HRMClassifier(ClassifierMixin, _HRM):
         """(n,) labels."""
         if self.final_estimator is None:
             return self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return self.final_estimator_.predict(_checked(self, X)[:, self.support_])
+        return by_features(self, X, self._on_support("predict"))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """(n, C) probabilities of the classes."""
-        X = _checked(self, X)
+        check_is_fitted(self, "support_")
         if self.final_estimator is None:
-            eta = X @ self.coef_.T + self.intercept_
-            return softmax(eta if len(self.classes_) > 2 else np.hstack([0 * eta, eta]))
-        return self.final_estimator_.predict_proba(X[:, self.support_])
+            shares = partial(_class_shares, coef=self.coef_, intercept=self.intercept_)
+            return by_features(self, X, shares)
+        return by_features(self, X, self._on_support("predict_proba"))
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
         return check_classification_rows(self, X, y, sample_weight)
@@ -311,13 +326,18 @@ class HRMClassifier(ClassifierMixin, _HRM):
     def _labels(self, y: FloatArray) -> np.ndarray:
         return self.classes_[y.astype(int)]
 
-    def _codes(self, y: np.ndarray) -> FloatArray:
-        return codes_in(self.classes_, np.asarray(y)).astype(np.float64)
+
+def _line(X: FloatArray, coef: FloatArray, intercept: float) -> FloatArray:
+    return X @ coef + intercept
 
 
-def _checked(model: _HRM, X: Any) -> FloatArray:
-    check_is_fitted(model, "support_")
-    return validate_data(model, X, reset=False, dtype=np.float64)
+def _class_shares(X: FloatArray, coef: FloatArray, intercept: FloatArray) -> FloatArray:
+    eta = X @ coef.T + intercept
+    return softmax(eta if len(coef) > 1 else np.hstack([0 * eta, eta]))
+
+
+def _selected(X: FloatArray, method: Callable[[FloatArray], Any], support: BoolArray) -> np.ndarray:
+    return np.asarray(method(X[:, support]))
 
 
 def _model_losses(

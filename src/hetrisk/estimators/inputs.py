@@ -7,6 +7,8 @@ learns ``n_features_in_`` and, where columns have names, ``feature_names_in_``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,14 @@ from sklearn.utils.validation import (
     _check_feature_names,
     _check_sample_weight,
     check_consistent_length,
+    check_is_fitted,
     column_or_1d,
     validate_data,
 )
 
 from hetrisk import blocks
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
+from hetrisk.core.rows import FloatArray, Rows
 
 
 def as_blocks(
@@ -75,6 +79,25 @@ def as_blocks(
         if not weight.any():
             raise ValueError("sample_weight must have a positive entry; got all zeros.")
     return ArrayBlocks(X, y, weight, environments)
+
+
+def by_features(
+    estimator: BaseEstimator, X: Any, function: Callable[[FloatArray], np.ndarray]
+) -> np.ndarray:
+    """Return ``function(features)``, one entry a row; block by block for rows out of core.
+
+    ``function`` must be picklable, to travel to the workers of a cluster.
+    """
+    check_is_fitted(estimator)
+    if not is_out_of_core(X):
+        return function(validate_data(estimator, X, reset=False, dtype=np.float64))
+    source = blocks.as_blocks(X).without_target()
+    _learn_columns(estimator, source, reset=False)
+    return source.collect(partial(_of_features, function=function))
+
+
+def _of_features(rows: Rows, function: Callable[[FloatArray], np.ndarray]) -> np.ndarray:
+    return function(rows.X)
 
 
 def _numbers(y: Any) -> np.ndarray:
