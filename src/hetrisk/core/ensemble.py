@@ -22,6 +22,7 @@ from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Summed
 
 HALVINGS = 12
 ROUNDING = 1e-12  # a fall this small, relative to the objective, is arithmetic: not worth halving
+LONGEST = 64.0  # most a squared step stretches two plain ones
 SMALLEST = 1e-300  # keeps the logarithm of an empty component's weight finite
 
 
@@ -82,11 +83,20 @@ class Expectation(Summed):
 
 @dataclass(frozen=True)
 class Climb:
-    """Mixtures, the objective (R,) each has reached, and the sums for the next step."""
+    """Mixtures on their way up.
+
+    Attributes
+    ----------
+    mixtures : where they are.
+    objective : (R,) what each has reached.
+    expectation : the sums the next step is made of.
+    before : where they were, if the last step was a plain M-step.
+    """
 
     mixtures: Mixtures
     objective: FloatArray
     expectation: Expectation
+    before: Mixtures | None = None
 
 
 def joint_log_density(family: Family, design: Design, mixtures: Mixtures) -> FloatArray:
@@ -154,21 +164,49 @@ def begin(evaluate: Callable[[Mixtures], Expectation], mixtures: Mixtures, rules
 def climb(
     evaluate: Callable[[Mixtures], Expectation], state: Climb, family: Family, rules: Rules
 ) -> Climb:
-    """One step of every mixture; none of the objectives falls."""
-    candidate = maximisation(state.expectation, state.mixtures, family, rules)
+    """One step of every mixture; none of the objectives falls.
+
+    Plain M-steps and squared steps take turns. A squared step that falls is replaced by the
+    plain one, a plain one that falls (a Newton step too long) is halved; one pass each.
+    """
+    plain = maximisation(state.expectation, state.mixtures, family, rules)
+    is_plain = state.before is None
+    candidate = plain if state.before is None else squared(state.before, state.mixtures, plain)
+    target = state.mixtures if is_plain else plain
     for _ in range(HALVINGS):
         expected = evaluate(candidate)
         objective = objective_of(expected, candidate, rules)
         fallen = ~(objective >= state.objective)
         if not fallen.any():
-            return Climb(candidate, objective, expected)
-        if _only_rounding(objective, state.objective, fallen):
+            return Climb(candidate, objective, expected, state.mixtures if is_plain else None)
+        if target is state.mixtures and _only_rounding(objective, state.objective, fallen):
             break
-        candidate = candidate.towards(state.mixtures, np.where(fallen, 0.5, 0.0))
-    kept = candidate.towards(state.mixtures, np.where(fallen, 1.0, 0.0))
+        candidate = candidate.towards(
+            target, np.where(fallen, 0.5 if target is state.mixtures else 1.0, 0.0)
+        )
+        target = state.mixtures
     if fallen.all():
-        return state
+        return Climb(state.mixtures, state.objective, state.expectation)
+    kept = candidate.towards(state.mixtures, np.where(fallen, 1.0, 0.0))
     return Climb(kept, np.maximum(objective, state.objective), evaluate(kept))
+
+
+def squared(first: Mixtures, second: Mixtures, third: Mixtures) -> Mixtures:
+    """Extrapolate two M-steps in a row (the SQUAREM scheme of Varadhan and Roland, 2008).
+
+    With r = x1 - x0 and v = x2 - 2 x1 + x0 the point is x0 + 2 a r + a^2 v, a = |r| / |v|, in
+    the logarithms of weights and variances and the coefficients as they are; a = 1 is x2.
+    """
+    x0, x1, x2 = _coordinates(first), _coordinates(second), _coordinates(third)
+    r = [b - a for a, b in zip(x0, x1, strict=True)]
+    v = [c - b - u for b, c, u in zip(x1, x2, r, strict=True)]
+    a = np.clip(np.sqrt(_size(r) / np.maximum(_size(v), SMALLEST)), 1.0, LONGEST)
+    weights, theta, variance = (
+        z + (shape := a.reshape(-1, *[1] * (z.ndim - 1))) * (2 * u + shape * w)
+        for z, u, w in zip(x0, r, v, strict=True)
+    )
+    weights = np.exp(weights - weights.max(axis=-1, keepdims=True))
+    return Mixtures(weights / weights.sum(axis=-1, keepdims=True), theta, np.exp(variance))
 
 
 def objective_of(expected: Expectation, mixtures: Mixtures, rules: Rules) -> FloatArray:
@@ -183,3 +221,13 @@ def objective_of(expected: Expectation, mixtures: Mixtures, rules: Rules) -> Flo
 def _only_rounding(new: FloatArray, old: FloatArray, fallen: BoolArray) -> bool:
     gap = (old - new)[fallen]
     return bool(np.all(gap <= ROUNDING * (1.0 + np.abs(old[fallen]))))
+
+
+def _coordinates(mixtures: Mixtures) -> tuple[FloatArray, FloatArray, FloatArray]:
+    floored = np.maximum(mixtures.weights, 1e-30)
+    return np.log(floored), mixtures.theta, np.log(mixtures.variance)
+
+
+def _size(parts: list[FloatArray]) -> FloatArray:
+    size: FloatArray = sum(((p**2).reshape(len(p), -1).sum(axis=1) for p in parts), np.zeros(1))
+    return size

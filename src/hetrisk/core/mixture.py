@@ -35,11 +35,13 @@ from hetrisk.core.rows import Additive, BoolArray, FloatArray, IntArray, Rows, R
 
 SHORT_ITERATIONS = 10
 FINALISTS = 3
+FINAL_ITERATIONS = 40
 TIED_FLOOR = 1e-6  # smallest variance, relative to the residual variance of one regression
 FREE_FLOOR = 1e-3  # larger: a component of its own variance can collapse on a few rows
 START_RIDGE = 1e-3
 
 T = TypeVar("T", bound=Additive)
+Evaluate = Callable[[Mixtures], Expectation]
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,16 @@ class MixtureParameters(Partition):
 
     def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n, K) probabilities of the components given each row."""
-        share, _ = normalised(self._joint(X, y))
-        return np.ascontiguousarray(share.T)
+        return self.posterior(X, y)[0]
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n,) log density of y given x under the mixture."""
-        return normalised(self._joint(X, y))[1]
+        return self.posterior(X, y)[1]
+
+    def posterior(self, X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return `responsibilities` and `log_density` together."""
+        share, density = normalised(self._joint(X, y))
+        return np.ascontiguousarray(share.T), density
 
     def relabelled(self, order: IntArray) -> MixtureParameters:
         """Return the same mixture with its components in another order."""
@@ -115,18 +121,11 @@ def em(
     The path is the objective (mean log likelihood, less the ridge penalty for labels) after
     each pass; it never falls. Stops when it rises by at most ``tol``.
     """
-    family = start.family
-    rules = Rules(tied_variance, variance_floor, family.ridge)
-
-    def evaluate(mixtures: Mixtures) -> Expectation:
-        return source.sum(partial(_block, mixtures=mixtures, family=family))
-
+    rules = Rules(tied_variance, variance_floor, start.family.ridge)
     first = _internal(start)
     first = replace(first, variance=np.maximum(first.variance, variance_floor))
-    solution = _run(evaluate, begin(evaluate, first, rules), family, rules, tol, max_iter)
-    value = _public(solution.value.mixtures, 0, family)
-    path = np.append(solution.path, solution.value.objective[0])
-    return Solution(value, solution.status, path)
+    evaluate = partial(_over_rows, source=source, family=start.family)
+    return _climbed(evaluate, first, start.family, rules, tol, max_iter)
 
 
 def fit_mixture(
@@ -182,47 +181,51 @@ def fit_mixture(
         return replace(inner, value=_expanded(inner.value, keep))
     rows = _canonical(source.sample(sample_size, seed))
     relative = variance_floor or (TIED_FLOOR if tied_variance else FREE_FLOOR)
-    floor = _floor(rows, family, relative)
-    rules = Rules(tied_variance, floor, family.ridge)
-    start = _best_of_many(rows, n_environments, family, rules, n_init, seed, tol)
-    solution = em(
-        source,
-        start,
-        tied_variance=tied_variance,
-        tol=tol,
-        max_iter=max_iter,
-        variance_floor=floor,
+    rules = Rules(tied_variance, _floor(rows, family, relative), family.ridge)
+    evaluate = partial(
+        expectation,
+        family.design(rows, keep_products=True),
+        family=family,
+        weight=rows.weight[None],
     )
-    order = np.argsort(-solution.value.weights, kind="stable")
-    return replace(solution, value=solution.value.relabelled(order))
+    starts = _starts(rows, n_environments, family, n_init, seed, rules.variance_floor)
+    best = _best_of_many(evaluate, starts, family, rules, tol)
+    if source.n_rows > sample_size:
+        evaluate = partial(_over_rows, source=source, family=family)
+    return _sorted(_climbed(evaluate, best, family, rules, tol, max_iter))
 
 
 def _best_of_many(
-    rows: Rows,
-    n_environments: int,
-    family: Family,
-    rules: Rules,
-    n_init: int,
-    seed: int,
-    tol: float,
-) -> MixtureParameters:
+    evaluate: Evaluate, starts: Mixtures, family: Family, rules: Rules, tol: float
+) -> Mixtures:
     """Short runs from every start, the best few carried on, the best of those returned."""
-    design = family.design(rows, keep_products=True)
-    evaluate = partial(expectation, design, family=family, weight=rows.weight[None])
-    if n_environments == 1:
-        n_init = 1
-    starts = _starts(rows, n_environments, family, n_init, seed, rules.variance_floor)
     state = begin(evaluate, starts, rules)
+    if starts.weights.shape[1] == 1:
+        return starts.take(np.zeros(1, dtype=np.int64))
     for _ in range(SHORT_ITERATIONS):
         state = climb(evaluate, state, family, rules)
     best = np.argsort(-state.objective, kind="stable")[:FINALISTS]
     state = begin(evaluate, state.mixtures.take(best), rules)
-    final = _run(evaluate, state, family, rules, 10 * tol, 100).value
-    return _public(final.mixtures, int(np.argmax(final.objective)), family)
+    final = _run(evaluate, state, family, rules, 100 * tol, FINAL_ITERATIONS).value
+    return final.mixtures.take(np.argmax(final.objective, keepdims=True))
+
+
+def _climbed(
+    evaluate: Evaluate, start: Mixtures, family: Family, rules: Rules, tol: float, max_iter: int
+) -> Solution[MixtureParameters]:
+    solution = _run(evaluate, begin(evaluate, start, rules), family, rules, tol, max_iter)
+    value = _public(solution.value.mixtures, 0, family)
+    path = np.append(solution.path, solution.value.objective[0])
+    return Solution(value, solution.status, path)
+
+
+def _sorted(solution: Solution[MixtureParameters]) -> Solution[MixtureParameters]:
+    order = np.argsort(-solution.value.weights, kind="stable")
+    return replace(solution, value=solution.value.relabelled(order))
 
 
 def _run(
-    evaluate: Callable[[Mixtures], Expectation],
+    evaluate: Evaluate,
     state: Climb,
     family: Family,
     rules: Rules,
@@ -282,6 +285,10 @@ def _floor(rows: Rows, family: Family, relative: float) -> float:
     residual = least_squares(m).variance
     spread = float(m.covariance[-1, -1])
     return max(relative * residual, 1e-12 * spread, 1e-300)
+
+
+def _over_rows(mixtures: Mixtures, source: RowSource, family: Family) -> Expectation:
+    return source.sum(partial(_block, mixtures=mixtures, family=family))
 
 
 def _block(rows: Rows, mixtures: Mixtures, family: Family) -> Expectation:

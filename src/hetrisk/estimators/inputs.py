@@ -109,10 +109,10 @@ def _numbers(y: Any) -> np.ndarray:
             raise ValueError(f"y must hold numbers; got values such as {y[0]!r}.") from error
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers.")
-    y = np.asarray(y, dtype=np.float64)
-    if not np.isfinite(y).all():
+    numbers: np.ndarray = np.asarray(y, dtype=np.float64)
+    if not np.isfinite(numbers).all():
         raise ValueError("Input y contains NaN or infinity; y must be finite.")
-    return y
+    return numbers
 
 
 def _labels(y: Any) -> np.ndarray:
