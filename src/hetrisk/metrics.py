@@ -1,0 +1,301 @@
+"""How a model fares in each environment, and how far apart environments are.
+
+Errors are taken environment by environment and then summarised by their mean, their standard
+deviation (ddof 1, as in the paper's tables) and their maximum. Distances between environments
+compare one linear or logistic probe fitted in each: through the features each finds important
+(Task2Vec) or through the conditional distributions P(Y given X) they describe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics import log_loss
+from sklearn.utils.multiclass import type_of_target
+
+from hetrisk.blocks import ArrayBlocks
+from hetrisk.core.comparison import membership
+from hetrisk.core.families import Bernoulli, Family, Gaussian, Multinomial
+from hetrisk.core.glm import GLMFit, fit_glms
+from hetrisk.core.rows import FloatArray
+from hetrisk.datasets.task import CLASSIFICATION, REGRESSION, TASK_TYPES, ShiftTask
+from hetrisk.estimators.mixture import EnvironmentMixture
+
+__all__ = [
+    "LOSSES",
+    "environment_distance",
+    "environment_errors",
+    "max_error",
+    "mean_error",
+    "std_error",
+    "task2vec",
+]
+
+Errors = Mapping[str, float] | Sequence[float] | np.ndarray
+Loss = Callable[[Any, FloatArray, np.ndarray], float]
+
+# A signal of one percent of the noise: features below it are equally (un)important to every
+# environment, so that the ratio of two estimates of nothing does not look like a difference.
+PRIOR_INFORMATION = 0.01
+PROBE_RIDGE = 1e-3  # keeps a logistic probe finite where an environment is separable
+
+
+def rmse(model: Any, X: FloatArray, y: np.ndarray) -> float:
+    """Root mean squared error."""
+    return float(np.sqrt(mse(model, X, y)))
+
+
+def mse(model: Any, X: FloatArray, y: np.ndarray) -> float:
+    """Mean squared error."""
+    return float(np.mean((np.asarray(model.predict(X)) - y) ** 2))
+
+
+def mae(model: Any, X: FloatArray, y: np.ndarray) -> float:
+    """Mean absolute error."""
+    return float(np.mean(np.abs(np.asarray(model.predict(X)) - y)))
+
+
+def error_rate(model: Any, X: FloatArray, y: np.ndarray) -> float:
+    """Share of rows whose label is wrong."""
+    return float(np.mean(np.asarray(model.predict(X)) != y))
+
+
+def cross_entropy(model: Any, X: FloatArray, y: np.ndarray) -> float:
+    """Mean negative log probability of the true label."""
+    return float(log_loss(y, model.predict_proba(X), labels=model.classes_))
+
+
+LOSSES: dict[str, Loss] = {
+    "rmse": rmse,
+    "mse": mse,
+    "mae": mae,
+    "error_rate": error_rate,
+    "log_loss": cross_entropy,
+}
+DEFAULT_LOSS = {REGRESSION: "rmse", CLASSIFICATION: "error_rate"}
+
+
+def environment_errors(model: Any, task: ShiftTask, loss: str | Loss = "auto") -> dict[str, float]:
+    """Error of a fitted model in every test environment of a task.
+
+    Parameters
+    ----------
+    model : anything with ``predict`` (and ``predict_proba`` for ``"log_loss"``).
+    task : a `hetrisk.datasets.ShiftTask`.
+    loss : ``"rmse"``, ``"mse"``, ``"mae"``, ``"error_rate"``, ``"log_loss"``, a function of
+        ``(model, X, y)``, or ``"auto"``: RMSE for a regression, error rate for a classification.
+
+    Returns
+    -------
+    dict of environment name to error, in the order of ``task.test``.
+    """
+    if isinstance(loss, str):
+        name = DEFAULT_LOSS[task.task_type] if loss == "auto" else loss
+        if name not in LOSSES:
+            raise ValueError(
+                f"loss must be 'auto', a function, or one of {', '.join(map(repr, LOSSES))}; "
+                f"got {loss!r}."
+            )
+        loss = LOSSES[name]
+    return {name: float(loss(model, X, y)) for name, (X, y) in task.test.items()}
+
+
+def mean_error(errors: Errors) -> float:
+    """Mean over environments."""
+    return float(_values(errors).mean())
+
+
+def std_error(errors: Errors) -> float:
+    """Standard deviation over environments (ddof 1); NaN for a single one."""
+    values = _values(errors)
+    return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+
+
+def max_error(errors: Errors) -> float:
+    """Error in the worst environment."""
+    return float(_values(errors).max())
+
+
+def task2vec(environments: Any, X: Any, y: Any, *, task_type: str = "auto") -> FloatArray:
+    """Embed each environment by the information its probe holds in each feature.
+
+    After Achille et al. (2019): a common network with a head trained on each task, embedded by
+    the diagonal Fisher information of the network's weights. Here the network is one weight a
+    feature, at 1, and the head a linear or logistic regression fitted in the environment, so
+    the information in feature j is
+
+        F_j = w_j^2 E[x_j^2] / sigma^2             (linear)
+        F_j = E[x_j^2 Var_(c ~ p(x)) w_cj]         (logistic; E[p (1-p) w_j^2 x_j^2] for two)
+
+    with x standardised over all rows, the sampling variance of w taken off w^2, and a prior of
+    0.01. It sees how much a feature matters, not which way: slopes of +1 and -1 are the same.
+
+    Parameters are those of `environment_distance`.
+
+    Returns
+    -------
+    (K, d) information.
+    """
+    _, fits, z, shares, family = _probes(environments, X, y, task_type)
+    parts = [_information(fit, z, shares[:, k], family) for k, fit in enumerate(fits)]
+    return np.stack(parts) + PRIOR_INFORMATION
+
+
+def environment_distance(
+    environments: Any, X: Any, y: Any, *, kind: str = "task2vec", task_type: str = "auto"
+) -> FloatArray:
+    """Return the pairwise distances between environments of the same rows.
+
+    Parameters
+    ----------
+    environments : one of
+
+        - a label per row (known environments, or ``model.predict_environments(X, y)``),
+        - an (n, K) matrix of responsibilities,
+        - a fitted `EnvironmentMixture`, which is asked about the rows,
+        - a fitted HRM estimator, whose ``environment_proba_`` must belong to the rows given.
+    X, y : (n, d) features and (n,) targets.
+    kind : ``"task2vec"``: cosine distance of the embeddings (`task2vec`), each feature first
+        divided by the sum over the pair, so that every feature counts alike (0: equal, 1: no
+        feature matters to both). ``"conditional"``: symmetrised Kullback-Leibler divergence of
+        P(Y given X) between the environments' regressions, averaged over all rows (nats); small
+        environments look further apart than they are, by about d / (2 n_k) each.
+    task_type : ``"regression"``, ``"classification"``, or ``"auto"``: by the values of y.
+
+    Returns
+    -------
+    (K, K) symmetric, zero on the diagonal.
+    """
+    if kind not in DISTANCES:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, DISTANCES))}; got {kind!r}.")
+    return DISTANCES[kind](environments, X, y, task_type)
+
+
+def _task2vec_distance(environments: Any, X: Any, y: Any, task_type: str) -> FloatArray:
+    information = task2vec(environments, X, y, task_type=task_type)
+    ratio = information[:, None] / (information[:, None] + information[None, :])
+    other = np.swapaxes(ratio, 0, 1)
+    lengths = np.linalg.norm(ratio, axis=2) * np.linalg.norm(other, axis=2)
+    distance: FloatArray = np.maximum(1.0 - (ratio * other).sum(axis=2) / lengths, 0.0)
+    np.fill_diagonal(distance, 0.0)
+    return distance
+
+
+def _conditional_distance(environments: Any, X: Any, y: Any, task_type: str) -> FloatArray:
+    target, fits, z, _, family = _probes(environments, X, y, task_type)
+    eta = np.stack([z @ fit.coef.T + fit.intercept for fit in fits])  # (K, n, outputs)
+    if family.closed_form:
+        # A perfect fit has no variance: hold it at what single precision could tell apart.
+        variance = np.maximum([fit.variance for fit in fits], 1e-7 * np.var(target))
+        gap = ((eta[:, None] - eta[None, :]) ** 2).mean(axis=(2, 3))
+        scaled = (variance[:, None] + gap) / variance[None, :]
+        distance: FloatArray = (scaled + scaled.T) / 4 - 0.5
+        return distance
+    logs = np.concatenate([np.zeros_like(eta), eta], axis=2) if eta.shape[2] == 1 else eta
+    logs = logs - np.logaddexp.reduce(logs, axis=2, keepdims=True)
+    p = np.exp(logs)
+    gap = (p[:, None] - p[None, :]) * (logs[:, None] - logs[None, :])
+    divergence: FloatArray = gap.sum(axis=3).mean(axis=2) / 2
+    return divergence
+
+
+DISTANCES: dict[str, Callable[[Any, Any, Any, str], FloatArray]] = {
+    "task2vec": _task2vec_distance,
+    "conditional": _conditional_distance,
+}
+
+
+def _probes(
+    environments: Any, X: Any, y: Any, task_type: str
+) -> tuple[FloatArray, tuple[GLMFit, ...], FloatArray, FloatArray, Family]:
+    """Fit y on the standardised features in every environment."""
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    if X.ndim != 2 or y.shape != (len(X),):
+        raise ValueError(f"X must be (n, d) and y (n,); got {X.shape} and {y.shape}.")
+    if not np.isfinite(X).all():
+        raise ValueError("X must be finite: it holds NaN or infinite values.")
+    shares = _responsibilities(environments, X, y)
+    target, family = _coded(y, task_type)
+    deviation = X.std(axis=0)
+    z = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    ridge = None if family.closed_form else PROBE_RIDGE
+    rows = ArrayBlocks(z, target, environments=shares)
+    fits = fit_glms(rows, family, _carried, ridge=ridge)
+    return target, fits, z, shares, family
+
+
+def _carried(rows: Any) -> FloatArray:
+    return membership(rows, None)
+
+
+def _information(fit: GLMFit, z: FloatArray, share: FloatArray, family: Family) -> FloatArray:
+    """Diagonal Fisher information of one environment's probe."""
+    weight = share / share.sum()
+    square = np.maximum(fit.coef**2 - fit.standard_error**2, 0.0)
+    if family.closed_form:
+        return np.asarray(square[0] * (weight @ z**2) / max(fit.variance, 1e-300))
+    coef = np.sign(fit.coef) * np.sqrt(square)
+    eta = z @ fit.coef.T + fit.intercept
+    if eta.shape[1] == 1:
+        eta, coef = np.hstack([0 * eta, eta]), np.vstack([0 * coef, coef])
+    p = np.exp(eta - np.logaddexp.reduce(eta, axis=1, keepdims=True))
+    spread = p @ coef**2 - (p @ coef) ** 2
+    return np.asarray(weight @ (z**2 * spread))
+
+
+def _responsibilities(environments: Any, X: FloatArray, y: np.ndarray) -> FloatArray:
+    """(n, K) responsibilities, whatever they were given as."""
+    if isinstance(environments, EnvironmentMixture):
+        return environments.predict_proba(X, y)
+    if isinstance(environments, BaseEstimator):
+        found = getattr(environments, "environment_proba_", None)
+        if found is None:
+            raise TypeError(
+                f"{type(environments).__name__} holds no environments: pass a fitted HRM "
+                "estimator or EnvironmentMixture, labels or responsibilities."
+            )
+        environments = found
+    given = np.asarray(environments)
+    if given.ndim not in (1, 2) or len(given) != len(X):
+        raise ValueError(
+            f"environments must be ({len(X)},) labels or ({len(X)}, K) responsibilities for the "
+            f"rows of X; got shape {given.shape}."
+        )
+    if given.ndim == 1:
+        given = given[:, None] == np.unique(given)[None, :]
+    shares: FloatArray = given.astype(np.float64)
+    if not ((shares >= 0).all() and np.allclose(shares.sum(axis=1), 1.0, atol=1e-6)):
+        raise ValueError("environments must hold non-negative responsibilities that sum to 1.")
+    if (shares.sum(axis=0) == 0).any():
+        raise ValueError("every environment must hold some rows: a column of environments is 0.")
+    return shares
+
+
+def _coded(y: np.ndarray, task_type: str) -> tuple[FloatArray, Family]:
+    """Return targets as the family wants them: numbers, or class codes."""
+    if task_type not in ("auto", *TASK_TYPES):
+        raise ValueError(
+            f"task_type must be 'auto', 'regression' or 'classification'; got {task_type!r}."
+        )
+    if task_type == "auto":
+        task_type = REGRESSION if type_of_target(y) == "continuous" else CLASSIFICATION
+    if task_type == REGRESSION:
+        return y.astype(np.float64), Gaussian()
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y must hold at least two classes; got only {classes[0]!r}.")
+    family = Bernoulli() if len(classes) == 2 else Multinomial(len(classes))
+    return codes.astype(np.float64), family
+
+
+def _values(errors: Errors) -> FloatArray:
+    listed = list(errors.values()) if isinstance(errors, Mapping) else errors
+    values = np.asarray(listed, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(
+            f"errors must be one number for each environment; got shape {values.shape}."
+        )
+    return values

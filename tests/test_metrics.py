@@ -1,0 +1,252 @@
+"""Errors by environment, and distances between environments."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from hetrisk import metrics
+from hetrisk.datasets import load_task
+from hetrisk.estimators.mixture import EnvironmentMixture
+from hetrisk.metrics import environment_distance, environment_errors, task2vec
+
+KINDS = list(metrics.DISTANCES)
+
+
+def two_worlds(n=400, d=3, K=2, classes=0, seed=0):
+    """Rows of K environments with different slopes; labels where classes > 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    labels = np.arange(n) % K
+    slopes = rng.standard_normal((K, max(classes, 1), d))
+    scores = np.einsum("nd,ncd->nc", X, slopes[labels])
+    if classes:
+        y = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    else:
+        y = scores[:, 0] + 0.3 * rng.standard_normal(n)
+    return X, y, labels
+
+
+def test_errors_are_what_they_say():
+    task = load_task("selection_bias", seed=0, n_samples=300, n_test=200)
+    model = LinearRegression().fit(task.train.X, task.train.y)
+    errors = environment_errors(model, task)
+    assert list(errors) == list(task.test)
+    X, y = task.test["r=2.3"]
+    gap = model.predict(X) - y
+    assert errors["r=2.3"] == pytest.approx(np.sqrt(np.mean(gap**2)))
+    assert environment_errors(model, task, "mse")["r=2.3"] == pytest.approx(np.mean(gap**2))
+    assert environment_errors(model, task, "mae")["r=2.3"] == pytest.approx(np.abs(gap).mean())
+    largest = environment_errors(model, task, lambda m, X, y: np.abs(m.predict(X) - y).max())
+    assert largest["r=2.3"] == pytest.approx(np.abs(gap).max())
+    values = np.array(list(errors.values()))
+    assert metrics.mean_error(errors) == pytest.approx(values.mean())
+    assert metrics.std_error(errors) == pytest.approx(np.std(values, ddof=1))
+    assert metrics.max_error(values) == values.max()
+
+
+def test_errors_of_a_classifier():
+    task = load_task("cats_and_dogs", seed=0, noise=0.2, n_samples=400, n_test=300)
+    model = LogisticRegression().fit(task.train.X, task.train.y)
+    errors = environment_errors(model, task)
+    X, y = task.test["e4"]
+    assert errors["e4"] == pytest.approx(1 - model.score(X, y))
+    p = model.predict_proba(X)[np.arange(len(y)), y]
+    logs = environment_errors(model, task, "log_loss")
+    assert logs["e4"] == pytest.approx(-np.log(p).mean())
+
+
+def test_error_messages():
+    task = load_task("cats_and_dogs", seed=0, n_samples=20, n_test=10)
+    with pytest.raises(ValueError, match="loss must be 'auto', a function, or one of 'rmse'"):
+        environment_errors(None, task, "accuracy")
+    with pytest.raises(ValueError, match=r"errors must be one number .* got shape \(0,\)"):
+        metrics.mean_error({})
+    with pytest.raises(ValueError, match=r"errors must be one number .* got shape \(2, 2\)"):
+        metrics.max_error(np.ones((2, 2)))
+    assert np.isnan(metrics.std_error([0.5]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_distance_laws(kind, classes):
+    X, y, labels = two_worlds(K=3, classes=classes)
+    D = environment_distance(labels, X, y, kind=kind)
+    assert D.shape == (3, 3)
+    np.testing.assert_allclose(D, D.T, atol=1e-12)
+    np.testing.assert_allclose(np.diag(D), 0, atol=1e-12)
+    assert (D[~np.eye(3, dtype=bool)] > 0).all()
+    names = np.array(["b", "c", "a"])[labels]  # sorted names: a = 2, b = 0, c = 1
+    np.testing.assert_allclose(
+        environment_distance(names, X, y, kind=kind), D[np.ix_([2, 0, 1], [2, 0, 1])], atol=1e-9
+    )
+    shares = np.eye(3)[labels]
+    np.testing.assert_allclose(environment_distance(shares, X, y, kind=kind), D, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [0, 2])
+@given(seed=st.integers(0, 1000), scale=st.floats(0.01, 100), shift=st.floats(-50, 50))
+@settings(max_examples=10, deadline=None)
+def test_distance_does_not_depend_on_units_or_order(kind, classes, seed, scale, shift):
+    X, y, labels = two_worlds(n=120, classes=classes, seed=seed)
+    D = environment_distance(labels, X, y, kind=kind)
+    moved = X * np.array([scale, 1.0, -scale]) + shift
+    target = y if classes else scale * y + shift
+    np.testing.assert_allclose(
+        environment_distance(labels, moved, target, kind=kind), D, rtol=1e-5, atol=1e-8
+    )
+    order = np.random.default_rng(seed).permutation(len(y))
+    np.testing.assert_allclose(
+        environment_distance(labels[order], X[order], y[order], kind=kind), D, atol=1e-8
+    )
+    back = [2, 0, 1]
+    np.testing.assert_allclose(environment_distance(labels, X[:, back], y, kind=kind), D, atol=1e-7)
+
+
+def test_information_of_linear_probes_in_closed_form():
+    """Large samples: F_j = w_j^2 E[x_j^2] / sigma^2, plus the prior."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100_000, 3))
+    labels = np.arange(len(X)) % 2
+    slopes = np.array([[1.0, -2.0, 0.0], [0.5, 0.0, 1.0]])
+    sigma = np.array([0.5, 2.0])
+    y = (X * slopes[labels]).sum(axis=1) + sigma[labels] * rng.standard_normal(len(X))
+    expected = slopes**2 / sigma[:, None] ** 2 + metrics.PRIOR_INFORMATION
+    np.testing.assert_allclose(task2vec(labels, X, y), expected, rtol=0.03, atol=1e-3)
+
+
+def test_information_of_logistic_probes_in_closed_form():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200_000, 2))
+    y = (rng.random(len(X)) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
+    labels = np.zeros(len(X))
+
+    def integrand(x):
+        p = 1 / (1 + np.exp(-2 * x))
+        return p * (1 - p) * 4 * x**2 * stats.norm.pdf(x)
+
+    expected = integrate.quad(integrand, -9, 9)[0] + metrics.PRIOR_INFORMATION
+    information = task2vec(labels, X, y)[0]
+    assert information[0] == pytest.approx(expected, rel=0.03)
+    assert information[1] == pytest.approx(metrics.PRIOR_INFORMATION, abs=1e-3)
+
+
+def test_binary_information_against_scikit_learn():
+    X, y, labels = two_worlds(n=4000, classes=2)
+    binary = task2vec(labels, X, y)
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for k in range(2):
+        probe = LogisticRegression(C=1e6).fit(z[labels == k], y[labels == k])
+        p = probe.predict_proba(z[labels == k])[:, 1]
+        F = (z[labels == k] ** 2 * (p * (1 - p))[:, None]).mean(axis=0) * probe.coef_[0] ** 2
+        np.testing.assert_allclose(binary[k], F + metrics.PRIOR_INFORMATION, rtol=0.05, atol=0.005)
+
+
+def test_task2vec_does_not_see_signs_but_the_conditional_distance_does():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 2))
+    labels = np.arange(len(X)) % 2
+    y = X[:, 0] * np.where(labels == 0, 1, -1) + 0.5 * rng.standard_normal(len(X))
+    assert environment_distance(labels, X, y)[0, 1] < 0.01
+    # KL of N(x, s) from N(-x, s) is (2x)^2 / (2 s^2): 4 / 0.5 = 8 on average.
+    D = environment_distance(labels, X, y, kind="conditional")
+    assert D[0, 1] == pytest.approx(8.0, rel=0.05)
+
+
+def test_conditional_distance_of_noise_levels_in_closed_form():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50_000, 2))
+    labels = np.arange(len(X)) % 2
+    sigma = np.array([1.0, 3.0])
+    y = X[:, 0] + sigma[labels] * rng.standard_normal(len(X))
+    expected = (1 / 9 + 9) / 4 - 0.5
+    D = environment_distance(labels, X, y, kind="conditional")
+    assert D[0, 1] == pytest.approx(expected, rel=0.05)
+
+
+def test_conditional_distance_of_labels_against_brute_force():
+    X, y, labels = two_worlds(n=5000, classes=3)
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    p, q = (
+        LogisticRegression(C=1e5, max_iter=500, tol=1e-8)
+        .fit(z[labels == k], y[labels == k])
+        .predict_proba(z)
+        for k in range(2)
+    )
+    expected = ((p * np.log(p / q)).sum(axis=1) + (q * np.log(q / p)).sum(axis=1)).mean() / 2
+    D = environment_distance(labels, X, y, kind="conditional")
+    assert D[0, 1] == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_true_environments_are_further_apart_than_random_ones(kind):
+    task = load_task("selection_bias", seed=1, kappa=0.5)
+    X, y, labels = task.train
+    shuffled = np.random.default_rng(0).permutation(labels)
+    true, chance = (
+        environment_distance(which, X, y, kind=kind)[0, 1] for which in (labels, shuffled)
+    )
+    assert true > 3 * chance
+
+
+def test_distance_from_a_fitted_mixture():
+    X, y, _ = two_worlds(n=600)
+    mixture = EnvironmentMixture(n_environments=2, random_state=0).fit(X, y)
+    np.testing.assert_allclose(
+        environment_distance(mixture, X, y),
+        environment_distance(mixture.predict_proba(X, y), X, y),
+    )
+
+
+class Held(LinearRegression):
+    """Stands for an estimator that found environments."""
+
+    def fit(self, X, y):
+        self.environment_proba_ = np.eye(2)[np.arange(len(y)) % 2]
+        return super().fit(X, y)
+
+
+def test_distance_from_an_estimator_that_holds_environments():
+    X, y, labels = two_worlds()
+    model = Held().fit(X, y)
+    np.testing.assert_allclose(
+        environment_distance(model, X, y), environment_distance(labels, X, y)
+    )
+    with pytest.raises(ValueError, match=r"environments must be \(10,\) labels .* got .*400, 2"):
+        environment_distance(model, X[:10], y[:10])
+    with pytest.raises(TypeError, match="LinearRegression holds no environments"):
+        environment_distance(LinearRegression(), X, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_separable_and_noiseless_environments_stay_finite(kind):
+    task = load_task("cats_and_dogs", seed=0, n_samples=200, n_test=10)
+    X, y, labels = task.train
+    assert np.isfinite(environment_distance(labels, X, y, kind=kind)).all()
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    X = np.column_stack([X, X[:, 0], np.ones(60)])  # a duplicated and a constant column
+    exact = X[:, 0] * np.where(np.arange(60) % 2, 1, 2)
+    assert np.isfinite(environment_distance(np.arange(60) % 2, X, exact, kind=kind)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "euclid"}, "kind must be one of 'task2vec', 'conditional'; got 'euclid'"),
+        ({"task_type": "ranking"}, "task_type must be 'auto', 'regression' or 'classification'"),
+        ({"environments": np.zeros(3)}, r"environments must be \(50,\) labels"),
+        ({"environments": np.ones((50, 2))}, "responsibilities that sum to 1"),
+        ({"environments": np.eye(2)[np.zeros(50, int)]}, "every environment must hold some rows"),
+        ({"y": np.zeros(50), "task_type": "classification"}, "y must hold at least two classes"),
+        ({"y": np.zeros(49)}, r"X must be \(n, d\) and y \(n,\); got \(50, 3\) and \(49,\)"),
+        ({"X": np.full((50, 3), np.nan)}, "X must be finite"),
+    ],
+)
+def test_distance_errors(change, message):
+    X, y, labels = two_worlds(n=50)
+    arguments = {"environments": labels, "X": X, "y": y} | change
+    with pytest.raises(ValueError, match=message):
+        environment_distance(**arguments)
