@@ -1,0 +1,5 @@
+"""``python -m hetrisk.cli``."""
+
+from hetrisk.cli import main
+
+main()

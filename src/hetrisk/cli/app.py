@@ -1,0 +1,147 @@
+"""The ``hetrisk`` command: which commands there are, and what becomes of an error.
+
+Commands are imported when they are called, so that ``hetrisk --help`` answers at once. An error
+its owner can mend ends with one sentence and exit code 1; wrong usage with 2; ``--debug`` shows
+the traceback behind either.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+import traceback
+import warnings
+from importlib import import_module
+from typing import Any
+
+import click
+
+import hetrisk
+
+COMMANDS = {
+    "demo": "See the point: two models meet a shift, and one survives it.",
+    "fit": "Fit a stable model to a table, and say what was found.",
+    "predict": "Predict with a fitted model.",
+    "report": "Write the page that explains a fitted model.",
+    "compare": "Compare methods by leaving one environment out at a time.",
+    "reproduce": "Make the paper's tables and figures again.",
+    "bench": "Measure speed and memory on this machine.",
+}
+DEBUG = "hetrisk.debug"
+INTERRUPTED = 130
+
+
+class Sentence(click.ClickException):
+    """An error said in one sentence, with exit code 1."""
+
+    def show(self, file: Any = None) -> None:
+        """Print the sentence to the standard error."""
+        click.echo(f"Error: {self.message}", file=sys.stderr if file is None else file)
+
+
+class Interrupted(Sentence):
+    """Ctrl-C: nothing half-written is left behind."""
+
+    exit_code = INTERRUPTED
+
+    def show(self, file: Any = None) -> None:
+        """Print the sentence to the standard error."""
+        click.echo(self.message, file=sys.stderr if file is None else file)
+
+
+class Commands(click.Group):
+    """Commands imported on demand, with one treatment of errors for all of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order a newcomer meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module and return the command in it."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"hetrisk.cli.{cmd_name}"), cmd_name)
+        if all(parameter.name != "debug" for parameter in command.params):
+            command.params.append(_debug_option())
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table above: nothing is imported for ``--help``."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; turn what goes wrong into a sentence."""
+        from hetrisk.modelfile import ModelFileError
+        from hetrisk.tables.errors import TableError
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what matters is in the verdict and the notes
+                return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            raise Interrupted("Stopped. No file was changed.") from None
+        except BaseException as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise  # the reader of a pipe went away, as `| head` does: click ends quietly
+            if not isinstance(error, Exception):
+                raise
+            if ctx.meta.get(DEBUG):
+                traceback.print_exc()
+            known = isinstance(error, (TableError, ModelFileError, OSError, MemoryError))
+            raise Sentence(_known(error) if known else _unknown(error)) from None
+
+
+def _known(error: Exception) -> str:
+    from hetrisk.tables.errors import shown
+
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this table"
+    if isinstance(error, OSError) and error.strerror:
+        names = [str(name) for name in (error.filename, error.filename2) if name is not None]
+        return f"{shown(names[0], 200)}: {error.strerror}" if names else error.strerror
+    return shown(error, 1000)
+
+
+def _unknown(error: Exception) -> str:
+    from hetrisk.tables.errors import shown
+
+    return (
+        f"something unforeseen went wrong ({type(error).__name__}: {shown(error, 300)}). "
+        "This is a fault in hetrisk: run again with --debug and report what it prints"
+    )
+
+
+def _debug_option() -> click.Option:
+    def note(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.meta[DEBUG] = True
+
+    return click.Option(
+        ["--debug"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=note,
+        help="Show the traceback behind an error.",
+    )
+
+
+@click.command(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    params=[_debug_option()],
+    epilog="Start with: hetrisk demo, then hetrisk fit your.csv --target COLUMN. "
+    "Each command explains itself: hetrisk fit --help.",
+)
+@click.version_option(hetrisk.__version__, prog_name="hetrisk")
+def cli() -> None:
+    """Predictors that keep working when the data shifts.
+
+    Give hetrisk one table pooled from several hospitals, years or shops, without saying which
+    row came from where. It looks for hidden environments in which the relation between the
+    columns and the target differs, leaves out the columns that cannot be relied on, and says
+    plainly when there is nothing to gain.
+    """

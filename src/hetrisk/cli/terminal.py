@@ -1,0 +1,121 @@
+"""What a person sees: text on the terminal, progress, and nothing that a file made up."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hetrisk.tables.errors import shown
+
+QUIET_SECONDS = 2.0
+MOST_NOTES = 12
+
+
+def console() -> Console:
+    """Return the console results go to."""
+    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+
+
+def error_console() -> Console:
+    """Return the console notes and progress go to."""
+    return Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Say what is being done while it is: a spinner on a terminal, a line after two seconds.
+
+    Parameters
+    ----------
+    what : the work, as "searching for environments".
+    """
+    screen = error_console()
+    if screen.is_terminal:
+        with screen.status(Text(f"{what} …")):
+            yield
+        return
+    timer = threading.Timer(QUIET_SECONDS, lambda: screen.print(f"{what} …"))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable[object]]) -> Table:
+    """Return a table for the terminal.
+
+    Parameters
+    ----------
+    title : above the table.
+    columns : name and alignment ("left" or "right") of each.
+    rows : cells; text is made safe for the terminal here.
+    """
+    table = Table(title=Text(title), title_justify="left", title_style="bold", box=None)
+    for name, justify in columns:
+        table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(shown(cell, 80)) for cell in row))
+    return table
+
+
+def say_notes(notes: Iterable[object], *, every: bool = False) -> None:
+    """Print notes to the standard error, the first dozen unless all are asked for."""
+    screen = error_console()
+    lines = [shown(note, 400) for note in notes]
+    most = len(lines) if every else MOST_NOTES
+    for line in lines[:most]:
+        screen.print(f"Note: {line}", soft_wrap=True)
+    if len(lines) > most:
+        screen.print(f"... and {len(lines) - most:,} more notes; --json lists them all.")
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a number as a person writes it; a dash for what was not measured."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value != 0 and not 1e-3 <= abs(value) < 1e6:
+        return f"{value:.{digits - 1}e}"
+    return f"{value:,.{digits}f}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def percent(value: float) -> str:
+    """Return a share or a relative change in percent; a dash for what was not measured."""
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞"
+    return f"{value:+.1%}" if abs(value) < 100 else f"{value:+.0e}"
+
+
+def print_json(record: Any) -> None:
+    """Print a record as JSON: NaN and infinity, which JSON lacks, become null."""
+    sys.stdout.write(json.dumps(plain(record), indent=2, ensure_ascii=True) + "\n")
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` made of nothing but what JSON knows."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value if value is None else str(value)

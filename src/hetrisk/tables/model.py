@@ -1,0 +1,129 @@
+"""From a table and the name of its target to one fitted pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+
+from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
+from hetrisk.tables.columns import Note
+from hetrisk.tables.encoder import TableEncoder
+from hetrisk.tables.errors import TableError, listed, quoted
+from hetrisk.tables.inference import LeftOut
+from hetrisk.tables.reading import Table
+from hetrisk.tables.target import CLASSIFICATION, Target, read_target
+
+MODELS = {CLASSIFICATION: HRMClassifier}
+
+
+@dataclass(frozen=True)
+class TableDescription:
+    """What a model remembers of the table it was fitted on: never a row of it.
+
+    Attributes
+    ----------
+    source : name of the file.
+    n_rows : rows with a target.
+    n_columns : columns in the file.
+    target : the column predicted.
+    task : "regression" or "classification".
+    reason : why this task, as a clause.
+    notes : what was done to the table.
+    left_out : columns not used, and why.
+    """
+
+    source: str
+    n_rows: int
+    n_columns: int
+    target: str
+    task: str
+    reason: str
+    notes: tuple[Note, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def fit_table(
+    table: Table,
+    target: str,
+    *,
+    task: str = "auto",
+    features: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    category: Sequence[str] = (),
+    seed: int = 0,
+) -> Pipeline:
+    """Fit a pipeline that takes tables like this one and predicts the target.
+
+    Parameters
+    ----------
+    table : as `read_table` returns it.
+    target : the column to predict; rows where it is missing are left out.
+    task : "auto", "regression" or "classification".
+    features : the only columns to use; none means all.
+    drop : columns not to use.
+    category : columns to take as categories whatever they look like.
+    seed : of every random choice.
+
+    Returns
+    -------
+    Pipeline of a `TableEncoder` ("table") and an `HRMRegressor` or `HRMClassifier` ("model").
+    The encoder's ``description_`` is a `TableDescription`.
+    """
+    wanted = read_target(table.frame, target, task)
+    X = chosen_columns(table.frame, target, features, drop).loc[wanted.known]
+    encoder = TableEncoder(category=tuple(category)).fit(X)
+    encoder.set_output(transform="pandas")
+    encoder.description_ = describe(table, wanted, encoder)
+    model_type = MODELS.get(wanted.task, HRMRegressor)
+    model = model_type(feature_groups=group_codes(encoder), random_state=seed)
+    model.fit(encoder.transform(X), wanted.values)
+    return Pipeline([("table", encoder), ("model", model)])
+
+
+def chosen_columns(
+    frame: pd.DataFrame, target: str, features: Sequence[str], drop: Sequence[str]
+) -> pd.DataFrame:
+    """Return the columns to learn from: those asked for, without the target and those dropped."""
+    names = [str(name) for name in frame.columns]
+    for option, wanted in (("features", features), ("drop", drop)):
+        absent = [name for name in wanted if name not in names]
+        if absent:
+            raise TableError(
+                f"{option} names columns that are not in the table: {listed(absent)}; "
+                f"the columns are {listed(names, 12)}"
+            )
+    if target in features:
+        raise TableError(f"features names the target {quoted(target)}")
+    keep = [
+        i
+        for i, name in enumerate(names)
+        if name != target and name not in drop and (not features or name in features)
+    ]
+    if not keep:
+        raise TableError("no column is left to learn from: the target is the only one")
+    return frame.iloc[:, keep]
+
+
+def describe(table: Table, target: Target, encoder: TableEncoder) -> TableDescription:
+    """Return what the model should remember of its table."""
+    notes = [Note("", text) for text in table.notes]
+    return TableDescription(
+        source=table.source,
+        n_rows=int(target.known.sum()),
+        n_columns=table.frame.shape[1],
+        target=target.name,
+        task=target.task,
+        reason=target.reason,
+        notes=(*notes, *target.notes, *encoder.notes_),
+        left_out=tuple(encoder.left_out_),
+    )
+
+
+def group_codes(encoder: TableEncoder) -> list[int]:
+    """One integer a feature, the same for all features of one column."""
+    _, codes = np.unique(encoder.feature_groups_.astype(str), return_inverse=True)
+    return [int(code) for code in codes]
