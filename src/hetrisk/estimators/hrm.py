@@ -42,6 +42,7 @@ from hetrisk.estimators.final import (
     logistic_regression,
 )
 from hetrisk.estimators.inputs import as_blocks, by_features
+from hetrisk.estimators.representation import FittedReprMixin
 from hetrisk.estimators.scales import Scale, measure_scale
 
 __all__ = ["METHODS", "EnvironmentSummary", "HRMClassifier", "HRMRegressor", "UnstableWarning"]
@@ -54,7 +55,7 @@ class UnstableWarning(UserWarning):
     """Environments differ, but no set of features predicts alike in all of them."""
 
 
-class _HRM(BaseEstimator, ABC):
+class _HRM(FittedReprMixin, BaseEstimator, ABC):
     """What regression, classification and selection share: parameters, search, final model."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -1,0 +1,280 @@
+"""From a fitted model, and the table if it is at hand, to the `Summary` the page shows."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from hetrisk import __version__
+from hetrisk.core.discovery import HOMOGENEOUS, INVARIANT, UNSTABLE
+from hetrisk.core.rows import FloatArray
+from hetrisk.estimators.hrm import EnvironmentSummary, HRMClassifier, HRMRegressor
+from hetrisk.report.labels import (
+    LONGEST_NAME,
+    count_of,
+    number,
+    percent,
+    readable,
+    shortened,
+    unique_labels,
+)
+from hetrisk.report.spreads import spreads
+from hetrisk.report.summary import (
+    Coefficients,
+    Decision,
+    Environment,
+    Feature,
+    Provenance,
+    Step,
+    Summary,
+    TableSummary,
+)
+
+DOUBTFUL_GATE = (0.2, 0.8)
+DOUBTFUL_P = (0.001, 0.05)
+MANY_CLASSES = 12
+
+
+def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
+    """Collect what a page about ``model`` shows.
+
+    Parameters
+    ----------
+    model : a fitted `HRMRegressor` or `HRMClassifier`, or a Pipeline ending in one.
+    data : optional pair (X, y) as `fit` and `predict` take them, in the columns the whole
+        pipeline was fitted on. Adds histograms, the error on that table and its summary.
+    """
+    final = final_step(model)
+    names = _feature_names(model, final)
+    found: EnvironmentSummary = final.environment_summary_
+    features = _features(final, names)
+    table, Z, environments = _read_table(model, final, found.risk_name, data)
+    return Summary(
+        task="classification" if is_classifier(final) else "regression",
+        n_classes=len(getattr(final, "classes_", ())),
+        verdict=final.verdict_,
+        headline=_headline(final.verdict_, features, len(found.weight)),
+        reason=readable(final.verdict_reason_),
+        risk_name=found.risk_name,
+        n_rows=_n_rows(final),
+        features=features,
+        environments=_environments(found),
+        coefficients=_coefficients(found, getattr(final, "classes_", ())),
+        spreads=spreads(found.feature_mean, found.feature_sd, Z, environments),
+        distance=np.asarray(found.distance, dtype=float),
+        steps=_steps(final.history_),
+        table=table,
+        provenance=_provenance(model, final),
+    )
+
+
+def final_step(model: Any) -> Any:
+    """Return the HRM estimator inside ``model``, checked to be fitted."""
+    final = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if not isinstance(final, HRMRegressor | HRMClassifier):
+        raise TypeError(
+            "model must be a fitted HRMRegressor or HRMClassifier, or a Pipeline ending in one; "
+            f"got {type(final).__name__}."
+        )
+    check_is_fitted(final, "environment_summary_")
+    return final
+
+
+def _feature_names(model: Any, final: Any) -> Sequence[object]:
+    if isinstance(model, Pipeline) and len(model.steps) > 1:
+        try:
+            return list(model[:-1].get_feature_names_out())
+        except (AttributeError, ValueError, NotImplementedError):
+            pass  # a step that cannot name its output: fall back on what the last step saw
+    return list(getattr(final, "feature_names_in_", [f"x{j}" for j in range(len(final.support_))]))
+
+
+def _features(final: Any, names: Sequence[object]) -> tuple[Feature, ...]:
+    evidence = final.evidence_
+    return tuple(
+        Feature(
+            position=j,
+            name=shortened(readable(names[j]), LONGEST_NAME),
+            label=label,
+            used=bool(final.support_[j]),
+            decision=_decision(
+                bool(final.support_[j]), float(final.gates_[j]), float(evidence.p_value[j])
+            ),
+            gate=float(final.gates_[j]),
+            instability=float(evidence.instability[j]),
+            instability_error=float(evidence.instability_error[j]),
+            cost=float(evidence.cost[j]),
+            saving=float(evidence.saving[j]),
+            p_value=float(evidence.p_value[j]),
+            reason=shortened(readable(evidence.reason[j]), LONGEST_NAME),
+        )
+        for j, label in enumerate(unique_labels(names))
+    )
+
+
+def _decision(used: bool, gate: float, p_value: float) -> Decision:
+    """Uncertain: a half-open gate, or evidence that is neither strong nor absent."""
+    doubtful_gate = DOUBTFUL_GATE[0] < gate < DOUBTFUL_GATE[1]
+    doubtful_evidence = DOUBTFUL_P[0] < p_value < DOUBTFUL_P[1]
+    if doubtful_gate or doubtful_evidence:
+        return Decision.UNCERTAIN
+    return Decision.KEPT if used else Decision.DROPPED
+
+
+def _headline(verdict: str, features: tuple[Feature, ...], n_environments: int) -> str:
+    n_dropped = sum(not f.used for f in features)
+    groups = count_of(n_environments, "hidden group") + " of rows"
+    sentence = {
+        INVARIANT: (
+            f"The model leaves out {n_dropped:,} of {count_of(len(features), 'feature')}: what "
+            f"they say about the target changes between {groups}."
+        ),
+        HOMOGENEOUS: (
+            "No sign that anything changes between hidden groups of rows: this is an ordinary "
+            f"model on {len(features) - n_dropped:,} of {count_of(len(features), 'feature')}."
+        ),
+        UNSTABLE: (
+            f"Take care: relations change between {groups}, and no set of features predicts "
+            "alike in all of them. This is an ordinary model that may fail when the data shifts."
+        ),
+    }
+    return sentence[verdict]
+
+
+def _n_rows(final: Any) -> int | None:
+    """Rows the model was fitted on; None where they were out of core and are not held."""
+    environments = getattr(final, "environments_", None)
+    return None if environments is None else len(environments)
+
+
+def _environments(found: EnvironmentSummary) -> tuple[Environment, ...]:
+    share = np.asarray(found.weight, dtype=float) / np.sum(found.weight)
+    return tuple(
+        Environment(f"Environment {k}", float(share[k]), float(risk), float(risk_erm))
+        for k, (risk, risk_erm) in enumerate(zip(found.risk, found.risk_erm, strict=True))
+    )
+
+
+def _coefficients(found: EnvironmentSummary, classes: Sequence[object]) -> tuple[Coefficients, ...]:
+    """One set for a single relation (K, d), or one a class (K, C, d), up to `MANY_CLASSES`."""
+    scale = _pooled_sd(found)
+    coef, error = np.asarray(found.coef), np.asarray(found.coef_error)
+    if coef.ndim == 2:
+        return (Coefficients(None, coef * scale, error * scale, coef, error),)
+    labels = unique_labels(classes)
+    return tuple(
+        Coefficients(labels[c], coef[:, c] * scale, error[:, c] * scale, coef[:, c], error[:, c])
+        for c in range(min(coef.shape[1], MANY_CLASSES))
+    )
+
+
+def _pooled_sd(found: EnvironmentSummary) -> FloatArray:
+    """Standard deviation of each feature over all rows: within plus between environments."""
+    share = np.asarray(found.weight, dtype=float) / np.sum(found.weight)
+    mean, sd = np.asarray(found.feature_mean), np.asarray(found.feature_sd)
+    centre = share @ mean
+    pooled: FloatArray = np.sqrt(share @ (sd**2 + (mean - centre) ** 2))
+    return pooled
+
+
+def _steps(history: Sequence[dict[str, Any]]) -> tuple[Step, ...]:
+    return tuple(
+        Step(
+            number=int(record["round"]),
+            n_environments=int(record["n_environments"]),
+            log_likelihood=_float(record.get("log_likelihood")),
+            objective=_float(record.get("objective")),
+            kept=tuple(bool(flag) for flag in record.get("support") or ()),
+            chosen=bool(record.get("chosen")),
+        )
+        for record in history
+    )
+
+
+def _float(value: Any) -> float:
+    return np.nan if value is None else float(value)
+
+
+def _read_table(
+    model: Any, final: Any, risk_name: str, data: tuple[Any, Any] | None
+) -> tuple[TableSummary | None, FloatArray | None, FloatArray | None]:
+    """Summary of the table, the features the model sees of it, and each row's environment."""
+    if data is None:
+        return None, None, None
+    try:
+        X, y = data
+    except (TypeError, ValueError):
+        raise TypeError(f"data must be a pair (X, y) or None; got {type(data).__name__}.") from None
+    Z = model[:-1].transform(X) if isinstance(model, Pipeline) and len(model.steps) > 1 else X
+    environments = np.asarray(final.predict_environments(Z, y))
+    y = np.asarray(y)
+    prediction = np.asarray(model.predict(X))
+    summary = TableSummary(len(y), _describe_target(final, y), _error(final, y, prediction))
+    dense = Z.toarray() if hasattr(Z, "toarray") else Z
+    return summary, np.asarray(dense, dtype=float), environments
+
+
+def _error(final: Any, y: Any, prediction: Any) -> float:
+    """The quantity called ``risk_name`` in the environment summary, on all rows."""
+    if is_classifier(final):
+        return float(np.mean(prediction != y))
+    return float(np.sqrt(np.mean((prediction - y) ** 2)))
+
+
+def _describe_target(final: Any, y: Any) -> str:
+    if not is_classifier(final):
+        return f"mean {number(float(np.mean(y)))}, standard deviation {number(float(np.std(y)))}"
+    shares = [float(np.mean(y == label)) for label in final.classes_]
+    named = zip(unique_labels(final.classes_), shares, strict=True)
+    shown = [f"{label}: {percent(share)}" for label, share in named][:MANY_CLASSES]
+    rest = len(shares) - len(shown)
+    return ", ".join(shown) + (f", and {count_of(rest, 'other class')}es" if rest else "")
+
+
+def _provenance(model: Any, final: Any) -> Provenance:
+    packages = ("numpy", "scipy", "scikit-learn")
+    name = type(final).__name__
+    return Provenance(
+        model=name,
+        final_model=type(final.final_estimator_).__name__,
+        linear=final.final_estimator is None,
+        versions=(
+            ("hetrisk", __version__),
+            ("Python", platform.python_version()),
+            *((package, version(package)) for package in packages),
+        ),
+        settings=_settings(final),
+        code=_code(model, name),
+        repeatable=isinstance(final.random_state, int | np.integer),
+    )
+
+
+def _settings(final: BaseEstimator) -> tuple[tuple[str, str, bool], ...]:
+    defaults = inspect.signature(type(final).__init__).parameters
+    return tuple(
+        (key, shortened(readable(repr(value)), 120), repr(value) == repr(defaults[key].default))
+        for key, value in final.get_params(deep=False).items()
+    )
+
+
+def _code(model: Any, name: str) -> str:
+    lines = [readable(line) for line in repr(model).splitlines()]
+    return "\n".join(
+        [
+            f"from hetrisk import {name}",
+            "from hetrisk.report import write_report",
+            "",
+            f"model = {shortened(lines[0], 1000)}",
+            *(shortened(line, 1000) for line in lines[1:40]),
+            "model.fit(X, y)",
+            'write_report(model, "report.html", data=(X, y))',
+        ]
+    )

@@ -1,0 +1,109 @@
+"""Names and numbers as a page shows them: safe to read, short enough, aligned.
+
+Column names are written by strangers. Escaping is the template's business; here they are made
+*readable*: control and direction characters, which could rewrite the text around them, become
+visible escapes, and a name of ten thousand characters becomes one of sixty.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+
+LONGEST_LABEL = 48
+LONGEST_NAME = 400
+_INVISIBLE = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph ends
+# Direction marks reorder the text that follows; emoji need the joiner (U+200D), which stays.
+_DIRECTION = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def readable(text: object) -> str:
+    """Return ``text`` with every character that would act on its surroundings made visible."""
+    return "".join(_visible(character) for character in str(text)) or "(no name)"
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) in _INVISIBLE or character in _DIRECTION:
+        return f"\\u{ord(character):04x}"
+    return character
+
+
+def shortened(text: str, longest: int) -> str:
+    """Cut the middle out of a text longer than ``longest``: both ends tell names apart."""
+    if len(text) <= longest:
+        return text
+    tail = longest // 3
+    return f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
+def unique_labels(names: Iterable[object], longest: int = LONGEST_LABEL) -> tuple[str, ...]:
+    """Short readable labels; names that look alike once shortened are numbered by position."""
+    short = [shortened(readable(name), longest) for name in names]
+    count = Counter(short)
+    return tuple(
+        label if count[label] == 1 else f"{label} [{position}]"
+        for position, label in enumerate(short)
+    )
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Format with ``digits`` significant digits, a true minus sign and thousands separated."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    # Round first: 999.96 has the magnitude of 1000 once it is written with three digits.
+    rounded = float(f"{value:.{digits - 1}e}")
+    magnitude = math.floor(math.log10(abs(rounded)))
+    if magnitude >= 7 or magnitude < -4:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{mantissa}e{int(exponent)}".replace("-", "−")
+    return f"{value:,.{max(digits - 1 - magnitude, 0)}f}".replace("-", "−")
+
+
+def fixed(value: float, decimals: int = 2) -> str:
+    """Format with the same decimals as the other numbers of a column, so that they line up."""
+    if not math.isfinite(value):
+        return number(value)
+    return _unsigned_zero(f"{value:,.{decimals}f}")
+
+
+def tick(value: float) -> str:
+    """Format a round number as short as it goes."""
+    plain = 1e-4 <= abs(value) < 1e7 or value == 0
+    return (f"{value:,.10g}" if plain else f"{value:.3g}").replace("-", "−")
+
+
+def percent(value: float, signed: bool = False, decimals: int | None = None) -> str:
+    """Format a fraction as a percentage; ``signed`` shows a plus.
+
+    Without ``decimals``, one is shown below ten percent and none above.
+    """
+    if not math.isfinite(value):
+        return number(value)
+    if decimals is None:
+        decimals = 1 if abs(value) < 0.0995 else 0
+    return _unsigned_zero(f"{100 * value:{'+' if signed else ''},.{decimals}f}") + "\u00a0%"
+
+
+def _unsigned_zero(text: str) -> str:
+    """Drop the sign of a number that was rounded to zero, and write a true minus otherwise."""
+    if not any(digit in text for digit in "123456789"):
+        return text.lstrip("+-")
+    return text.replace("-", "−")
+
+
+def probability(value: float) -> str:
+    """Format a p-value: never 0, which no finite sample can show."""
+    if math.isnan(value):
+        return "–"
+    return "< 0.0001" if value < 1e-4 else number(value, 2)
+
+
+def count_of(n: int, noun: str) -> str:
+    """``1 feature``, ``2 features``."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -1,0 +1,81 @@
+// Sorting, choosing and folding. The page is complete without any of it.
+"use strict";
+(function () {
+  const SHOWN = 25;
+
+  // --- sort: headers become buttons; each remembers its direction through aria-sort
+  function value(cell, kind) {
+    if (kind === "text") return cell.textContent.trim();
+    return cell.dataset.value === "" ? NaN : Number(cell.dataset.value);
+  }
+
+  function compare(kind, sign) {
+    return function (a, b) {
+      if (kind === "text") return sign * a.value.localeCompare(b.value, undefined, { numeric: true });
+      // Numbers that were not measured stay last in either direction.
+      if (isNaN(a.value) || isNaN(b.value)) return isNaN(a.value) - isNaN(b.value);
+      return a.value === b.value ? 0 : sign * (a.value < b.value ? -1 : 1);
+    };
+  }
+
+  function sort(table, header) {
+    const kind = header.dataset.sort;
+    const now = header.getAttribute("aria-sort");
+    const first = kind === "text" ? "ascending" : "descending";
+    const next = now === null ? first : now === "ascending" ? "descending" : "ascending";
+    table.querySelectorAll("thead th").forEach((th) => th.removeAttribute("aria-sort"));
+    header.setAttribute("aria-sort", next);
+    const body = table.tBodies[0];
+    Array.from(body.rows)
+      .map((row) => ({ row: row, value: value(row.cells[header.cellIndex], kind) }))
+      .sort(compare(kind, next === "ascending" ? 1 : -1))
+      .forEach((item) => body.appendChild(item.row));
+  }
+
+  document.querySelectorAll("table.sortable").forEach((table) => {
+    table.querySelectorAll("th[data-sort]").forEach((header) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...header.childNodes);
+      button.addEventListener("click", () => sort(table, header));
+      header.append(button);
+    });
+  });
+
+  // --- fold: a long table shows its first rows until asked for all
+  document.querySelectorAll("table.long").forEach((table) => {
+    const count = table.tBodies[0].rows.length;
+    if (count <= SHOWN) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "unfold";
+    const label = (folded) => {
+      button.textContent = folded ? "Show all " + count + " rows" : "Show the first " + SHOWN + " rows";
+      button.setAttribute("aria-expanded", String(!folded));
+    };
+    table.classList.add("folded");
+    label(true);
+    button.addEventListener("click", () => label(table.classList.toggle("folded")));
+    table.parentElement.after(button);
+  });
+
+  // --- choose: panels give way to a list of their names
+  document.querySelectorAll(".chooser").forEach((chooser, number) => {
+    const panels = Array.from(chooser.querySelectorAll(".panel"));
+    if (panels.length < 2) return;
+    const select = document.createElement("select");
+    select.id = "choose-" + number;
+    panels.forEach((panel, i) => select.add(new Option(panel.dataset.name, String(i))));
+    const label = document.createElement("label");
+    label.htmlFor = select.id;
+    label.textContent = chooser.dataset.label;
+    const bar = document.createElement("p");
+    bar.className = "choose";
+    bar.append(label, select);
+    chooser.replaceChildren(bar, ...panels);
+    chooser.classList.add("choosing");
+    const show = () => panels.forEach((panel, i) => { panel.hidden = i !== select.selectedIndex; });
+    select.addEventListener("change", show);
+    show();
+  });
+})();

@@ -1,0 +1,229 @@
+"""From the summary to the page: one HTML file that needs nothing beside itself."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, StrictUndefined
+from markupsafe import Markup
+
+from hetrisk.report import pictures
+from hetrisk.report.extraction import DOUBTFUL_P, summarize
+from hetrisk.report.labels import count_of, fixed, number, percent, probability, readable, shortened
+from hetrisk.report.summary import Decision, Feature, Summary
+from hetrisk.report.summary import Environment as HiddenEnvironment
+
+TITLE = "Stability report"
+DECISIONS = (
+    (Decision.KEPT, "the model uses them"),
+    (Decision.DROPPED, "the model ignores them"),
+    (Decision.UNCERTAIN, "the evidence is mixed"),
+)
+RISK_MEANING = {
+    "RMSE": "the typical size of an error, in the units of the target",
+    "error rate": "the share of rows given the wrong label",
+}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How much the page shows of a very wide table, so that it stays small and readable."""
+
+    chips: int = 14
+    rows: int = 500
+    strips: int = 1500  # of the coefficients, over all environments and classes
+    effects: int = 30
+    panels: int = 150
+    open_panels: int = 6
+    steps: int = 200
+
+
+LIMIT = Limit()
+
+
+def render(model: Any, *, data: tuple[Any, Any] | None = None, title: str = TITLE) -> str:
+    """Return the report of a fitted model as one self-contained HTML page.
+
+    Parameters
+    ----------
+    model : a fitted `HRMRegressor` or `HRMClassifier`, or a Pipeline ending in one.
+    data : optional pair (X, y) in the columns ``model`` was fitted on; adds histograms.
+    title : shown on top; any text.
+    """
+    return render_summary(summarize(model, data), title)
+
+
+def write_report(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    data: tuple[Any, Any] | None = None,
+    title: str = TITLE,
+) -> Path:
+    """Write the report to ``path`` and return it; see `render`.
+
+    The page is written beside its destination and renamed, so a failure leaves an existing
+    file as it was and never a half-written one.
+    """
+    path = Path(path)
+    page = render(model, data=data, title=title).encode()
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(page)
+        # mkstemp keeps its file to the owner; a page has the permissions of any new file.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(beside, 0o666 & ~mask)
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+    return path
+
+
+def render_summary(summary: Summary, title: str = TITLE) -> str:
+    """Return the page of a summary."""
+    style, script = asset("page.css"), asset("page.js")
+    template = environment().from_string(asset("page.html"))
+    return template.render(
+        s=summary,
+        title=shortened(readable(title), 200),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        **_derived(summary),
+    )
+
+
+def _derived(s: Summary) -> dict[str, Any]:
+    """What the template needs besides the summary: choices of rows, scales and sentences."""
+    order = s.by_instability
+    strips = LIMIT.strips // max(1, len(s.coefficients) * len(s.environments))
+    rows = order[: min(LIMIT.effects, max(1, strips))]
+    finite = [v for e in s.environments for v in (e.risk, e.risk_erm) if math.isfinite(v)]
+    return {
+        "decisions": DECISIONS,
+        "doubt": DOUBTFUL_P,
+        "risk": risk_format(s),
+        "risk_meaning": RISK_MEANING.get(s.risk_name, ""),
+        "duel_sentence": _duel_sentence(s),
+        "largest_risk": max(finite, default=0.0),
+        "effect_rows": rows,
+        "effect_scale": pictures.effect_scale(s.coefficients, [f.position for f in rows]),
+        "effect_unit": "predicted value" if s.task == "regression" else "log-odds of the class",
+        "hidden_classes": s.n_classes - len(s.coefficients) if len(s.coefficients) > 1 else 0,
+        "distance_unit": "standard deviations of the target"
+        if s.task == "regression"
+        else "log-odds",
+        "spread_rows": order[: LIMIT.panels],
+        "unmeasured": sum(math.isnan(f.instability) or math.isnan(f.cost) for f in s.features),
+        "changes": _changes(s),
+    }
+
+
+def risk_format(s: Summary) -> Callable[[float], str]:
+    """Return how this summary's errors are written: all with the same decimals."""
+    if s.risk_name == "error rate":
+        return partial(percent, decimals=1)
+    risks = [v for e in s.environments for v in (e.risk, e.risk_erm) if 0 < v < math.inf]
+    if not risks or not 1e-4 <= min(risks) <= max(risks) < 1e7:
+        return number
+    return partial(fixed, decimals=max(0, 2 - math.floor(math.log10(min(risks)))))
+
+
+def _change(e: HiddenEnvironment) -> float:
+    return e.risk / e.risk_erm - 1 if e.risk_erm else math.nan
+
+
+def _duel_sentence(s: Summary) -> str:
+    if not (math.isfinite(s.worst) and s.worst_erm):
+        return "The error in the worst environment was not measured."
+    change = s.worst / s.worst_erm - 1
+    if abs(change) < 0.005:
+        return "The two models err alike in the environment where each does worst."
+    if change < 0:
+        return f"Where each model does worst, this one errs {percent(-change)} less."
+    more = f"Where each model does worst, this one errs {percent(change)} more"
+    if all(f.used for f in s.features):
+        return f"{more}."
+    return f"{more}: the price of leaving features out, paid on the rows it learned from."
+
+
+def _changes(s: Summary) -> tuple[str, ...]:
+    """What each step left out (−) or took back (+) since the one before."""
+    before = tuple(True for _ in s.features)
+    told = []
+    for step in s.steps:
+        after = step.kept or before
+        told.append(_told(s.features, before, after))
+        before = after
+    return tuple(told)
+
+
+def _told(features: tuple[Feature, ...], before: tuple[bool, ...], after: tuple[bool, ...]) -> str:
+    moves = [
+        f"{'+' if now else '−'} {feature.label}"
+        for feature, then, now in zip(features, before, after, strict=True)
+        if then != now
+    ]
+    return ", ".join(moves[:6]) + (f" and {len(moves) - 6} more" if len(moves) > 6 else "")
+
+
+def environment() -> Environment:
+    """Return the templates' environment: everything is escaped, and an unknown name is an error."""
+    jinja = Environment(
+        loader=BaseLoader(),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    jinja.globals.update(
+        draw=pictures,
+        limit=LIMIT,
+        number=number,
+        fixed=fixed,
+        percent=percent,
+        probability=probability,
+        count_of=count_of,
+        plain=_plain,
+        upper_first=_upper_first,
+        change=_change,
+        log_likelihood=lambda step: step.log_likelihood,
+        objective=lambda step: step.objective,
+    )
+    return jinja
+
+
+def _upper_first(text: str) -> str:
+    """Return the text with a capital first; ``capitalize`` would make RMSE Rmse."""
+    return text[:1].upper() + text[1:]
+
+
+def _plain(value: float) -> str:
+    """Return a number as JavaScript reads it; empty where there is none."""
+    if math.isnan(value):
+        return ""
+    return f"{value:.9g}" if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+def asset(name: str) -> str:
+    """Return the text of a file beside this module."""
+    return (resources.files("hetrisk.report") / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """Return the source expression that allows exactly this text in a content security policy."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,168 @@
+"""What the page says, as typed values: no model, no template, no raw row.
+
+`hetrisk.report.extraction` fills these from a fitted model; the template, the notebook
+representation and `hetrisk.plotting` read them. Arrays are indexed by environment first
+(K of them), then by feature (d), in the order of the model's columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from hetrisk.core.rows import FloatArray
+
+
+class Decision(Enum):
+    """What became of a feature. The value is the word the page uses."""
+
+    KEPT = "kept"
+    DROPPED = "left out"
+    UNCERTAIN = "uncertain"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature and the evidence about it (see `hetrisk.core.discovery.Evidence`).
+
+    ``label`` is short and unique on the page, ``name`` the longer form; ``used`` says whether
+    the model uses it, which an uncertain feature's ``decision`` does not.
+    """
+
+    position: int
+    name: str
+    label: str
+    used: bool
+    decision: Decision
+    gate: float
+    instability: float
+    instability_error: float
+    cost: float
+    saving: float
+    p_value: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One inferred group of rows; ``risk`` is the model's error there, ``risk_erm`` plain ERM's."""
+
+    label: str
+    share: float
+    risk: float
+    risk_erm: float
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """The linear relation of target and features inside each environment.
+
+    ``target`` names the class these log-odds are of, or is None for one relation. ``effect``
+    and ``effect_error`` (K, d) are on a common scale, the change for one standard deviation of
+    the feature; ``raw`` and ``raw_error`` are a unit's.
+    """
+
+    target: str | None
+    effect: FloatArray
+    effect_error: FloatArray
+    raw: FloatArray
+    raw_error: FloatArray
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How one feature is spread in each environment.
+
+    ``edges`` (B + 1,) and ``shares`` (K, B) are a histogram where data were given, else None.
+    For a feature of few values, ``values`` (B,) names them.
+    """
+
+    mean: FloatArray
+    sd: FloatArray
+    edges: FloatArray | None = None
+    shares: FloatArray | None = None
+    values: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One record of the search. ``kept`` has one flag a feature, or is empty if not recorded."""
+
+    number: int
+    n_environments: int
+    log_likelihood: float
+    objective: float
+    kept: tuple[bool, ...]
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """The table the page was written with: counts and averages, never a row."""
+
+    n_rows: int
+    target: str
+    error: float
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the page comes from: ``settings`` are (name, value, is it the default)."""
+
+    model: str
+    final_model: str
+    linear: bool
+    versions: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str, bool], ...]
+    code: str
+    repeatable: bool
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything the page shows about one fitted model."""
+
+    task: str
+    n_classes: int
+    verdict: str
+    headline: str
+    reason: str
+    risk_name: str
+    n_rows: int | None
+    features: tuple[Feature, ...]
+    environments: tuple[Environment, ...]
+    coefficients: tuple[Coefficients, ...]
+    spreads: tuple[Spread, ...]
+    distance: FloatArray
+    steps: tuple[Step, ...]
+    table: TableSummary | None
+    provenance: Provenance
+
+    def of(self, decision: Decision) -> tuple[Feature, ...]:
+        """Features with this decision: kept ones by what they are worth, others by instability."""
+        chosen = [f for f in self.by_instability if f.decision is decision]
+        if decision is Decision.KEPT:
+            chosen.sort(key=lambda f: -np.nan_to_num(f.cost, nan=-1e300))
+        return tuple(chosen)
+
+    @property
+    def by_instability(self) -> tuple[Feature, ...]:
+        """All features, the most unstable first; those not measured come last."""
+        return tuple(
+            sorted(
+                self.features,
+                key=lambda f: (-np.nan_to_num(f.instability, nan=-1.0, posinf=1e300), f.position),
+            )
+        )
+
+    @property
+    def worst(self) -> float:
+        """The model's error in the environment where it is largest."""
+        return max((e.risk for e in self.environments), default=np.nan)
+
+    @property
+    def worst_erm(self) -> float:
+        """Plain ERM's error in the environment where *that* is largest."""
+        return max((e.risk_erm for e in self.environments), default=np.nan)

@@ -1,0 +1,142 @@
+"""Just enough SVG: escaped elements, scales with ticks, and marks that differ in shape.
+
+Positions across the page are percentages and positions down it are pixels, so a picture fills
+whatever width it is given while its text keeps its size. Colours come from classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+SHAPES = (  # centred on the origin, of about the same area
+    "M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0z",
+    "M-4.1-4.1h8.2v8.2h-8.2z",
+    "M0-5.8L5.8 0L0 5.8L-5.8 0z",
+    "M0-5.6L5.4 4.2H-5.4z",
+    "M0 5.6L5.4-4.2H-5.4z",
+    "M-1.7-5.2h3.4v3.5h3.5v3.4h-3.5v3.5h-3.4v-3.5h-3.5v-3.4h3.5z",
+)
+LEFTWARD, RIGHTWARD = "M-5 0L3-5V5z", "M5 0L-3-5V5z"
+
+
+def element(tag: str, *children: object, **attributes: object) -> Markup:
+    """One element: children and attribute values are escaped unless already markup.
+
+    A trailing underscore in an attribute's name is dropped (``class_``), others become hyphens;
+    None leaves the attribute out.
+    """
+    written = Markup("").join(
+        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), _compact(value))
+        for name, value in attributes.items()
+        if value is not None
+    )
+    inside = Markup("").join(escape(child) for child in children)
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), written, inside)
+
+
+def _compact(value: object) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def across(fraction: float) -> str:
+    """Return a position across the picture, as a percentage."""
+    return f"{_compact(100.0 * fraction)}%"
+
+
+def picture(*children: object, height: float, label: str, class_: str) -> Markup:
+    """Return a whole picture, read out as ``label``."""
+    return element(
+        "svg",
+        *children,
+        class_=class_,
+        width="100%",
+        height=float(height),
+        role="img",
+        aria_label=label,
+    )
+
+
+def mark(x: float, y: float, shape: str, class_: str, title: str | None = None) -> Markup:
+    """Return a small shape at fraction ``x`` across and pixel ``y`` down, with a hover title."""
+    body = element("path", element("title", title) if title else "", d=shape)
+    return element("svg", body, x=across(x), y=float(y), class_=f"mark {class_}")
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    """Return a line between fractions across and pixels down."""
+    return element("line", x1=across(x1), y1=float(y1), x2=across(x2), y2=float(y2), class_=class_)
+
+
+def bar(start: float, end: float, y: float, height: float, class_: str, title: str) -> Markup:
+    """Return a rectangle from fraction ``start`` to ``end`` across."""
+    return element(
+        "rect",
+        element("title", title),
+        x=across(start),
+        width=across(max(end - start, 0.0)),
+        y=float(y),
+        height=float(height),
+        class_=class_,
+    )
+
+
+def text(x: float, y: float, content: object, class_: str) -> Markup:
+    """Return text; its anchor is a matter of its class."""
+    return element("text", content, x=across(x), y=float(y), class_=class_)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From values to fractions of the picture: linear, or logarithmic away from zero.
+
+    With ``linear`` given, values are bent by asinh(value / linear), which is straight near zero
+    and logarithmic far from it, on both sides: 0.1 and 50 can be told from 0 in one picture.
+    """
+
+    low: float
+    high: float
+    linear: float | None = None
+
+    def __call__(self, value: float) -> float:
+        """Return the fraction, clipped to the picture."""
+        low, high = self._bend(self.low), self._bend(self.high)
+        if not high > low:
+            return 0.5
+        bent = self._bend(min(max(value, self.low), self.high))
+        return (bent - low) / (high - low)
+
+    def ticks(self, count: int = 6) -> tuple[float, ...]:
+        """Round values inside the scale, at most about ``count``."""
+        if not self.high > self.low:
+            return (self.low,)
+        return self._linear_ticks(count) if self.linear is None else self._bent_ticks(count)
+
+    def _bend(self, value: float) -> float:
+        return value if self.linear is None else math.asinh(value / self.linear)
+
+    def _linear_ticks(self, count: int) -> tuple[float, ...]:
+        rough = (self.high - self.low) / count
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * 0.999)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        # Through text: 3 * 0.1 is not 0.3, and a tick is written as it is meant.
+        return tuple(float(f"{i * step:.10g}") for i in range(first, last + 1))
+
+    def _bent_ticks(self, count: int) -> tuple[float, ...]:
+        decades = range(-12, 13)
+        magnitudes = [s * 10.0**k for k in decades for s in (1, 2, 5)]
+        inside = [m * sign for m in magnitudes for sign in (1, -1)]
+        # Zero first, then outward by roundness: tens before fives before twos.
+        preference = sorted(inside, key=lambda v: (f"{abs(v):.0e}"[0] != "1", abs(v)))
+        chosen: list[float] = []
+        for value in [0.0, *preference]:
+            if self.low <= value <= self.high and self._clear(value, chosen, 0.7 / count):
+                chosen.append(value)
+        return tuple(sorted(chosen))
+
+    def _clear(self, value: float, chosen: Sequence[float], gap: float) -> bool:
+        return all(abs(self(value) - self(other)) >= gap for other in chosen)
