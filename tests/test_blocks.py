@@ -71,8 +71,9 @@ def weighted_moments(rows: Rows) -> Moments:
 
 def assert_same_moments(got: Moments, expected: Moments) -> None:
     np.testing.assert_allclose(got.weight, expected.weight, rtol=1e-12)
-    np.testing.assert_allclose(got.mean, expected.mean, rtol=1e-12)
     spread = np.array([1.0, 5.0, 0.1, 1.5])  # what the columns of `table` vary by
+    size = spread + np.abs(expected.mean)
+    np.testing.assert_allclose(got.mean / size, expected.mean / size, rtol=0, atol=1e-12)
     unit = expected.weight.sum() * np.outer(spread, spread)
     np.testing.assert_allclose(got.scatter / unit, expected.scatter / unit, rtol=0, atol=1e-12)
 
@@ -89,7 +90,9 @@ def home(request, tmp_path):
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(n=st.integers(2, 200), block_rows=st.integers(1, 90), seed=st.integers(0, 99))
 def test_moments_do_not_depend_on_the_home_or_the_block_size(home, n, block_rows, seed):
