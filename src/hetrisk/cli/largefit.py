@@ -18,7 +18,7 @@ from hetrisk.cli.terminal import progress
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 from hetrisk.tables import LeftOut, Note, Table, TableEncoder, TableError, read_target
 from hetrisk.tables.cells import cells_of
-from hetrisk.tables.columns import NumberColumn
+from hetrisk.tables.columns import Column, NumberColumn
 from hetrisk.tables.errors import listed, quoted
 from hetrisk.tables.inference import understand
 from hetrisk.tables.model import TableDescription, chosen_columns
@@ -83,7 +83,8 @@ def _head(path: Path) -> Table:
 def _number_encoder(head: Table, target: Target, options: dict[str, Any]) -> TableEncoder:
     """Return an encoder that takes the numeric columns as they are."""
     X = chosen_columns(head.frame, target.name, options["features"], options["drop"])
-    columns, left_out = [], []
+    columns: list[Column] = []
+    left_out: list[LeftOut] = []
     for name in X.columns:
         if not pd.api.types.is_numeric_dtype(X[name]):
             reason = "not numeric; only numbers are used when the data is read in blocks"

@@ -1,0 +1,45 @@
+"""The contest as a picture: one line a method, one place an environment."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from hetrisk.tables.errors import shown
+
+
+def picture(record: dict[str, Any]) -> bytes:
+    """Return a PNG of the errors of every method in every environment left out.
+
+    Parameters
+    ----------
+    record : from `hetrisk.cli.contest.hold`.
+    """
+    environments = list(record["methods"][0]["errors"])
+    figure = Figure(figsize=(max(6.0, 1.0 + 0.7 * len(environments)), 4.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for method in record["methods"]:
+        errors = [e if isinstance(e, float) else np.nan for e in method["errors"].values()]
+        leading = method["method"] == "hrm"
+        axes.plot(
+            errors,
+            "o-",
+            label=method["method"] + ("*" if method["told_environments"] else ""),
+            linewidth=2.5 if leading else 1.2,
+            zorder=3 if leading else 2,
+        )
+    # parse_math: a name such as $x$ is a name, not a formula.
+    labels = [shown(name, 20) for name in environments]
+    axes.set_xticks(range(len(environments)), labels, rotation=30, ha="right", parse_math=False)
+    axes.set_xlabel("environment left out")
+    axes.set_ylabel(record["risk_name"])
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(title="* is told environments", fontsize="small")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    return buffer.getvalue()
