@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -122,7 +123,7 @@ def _read(table: Table, path: Path, modified: int, verify: bool) -> pd.DataFrame
     """Read and check a file; ``modified`` is its time stamp, so that an edited file is re-read."""
     try:
         frame = pd.read_csv(path, keep_default_na=False, low_memory=False)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path} cannot be read as a CSV file: {error}") from error
     frame = canonical(frame, table, str(path))
     if verify:
