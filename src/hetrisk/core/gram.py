@@ -7,9 +7,11 @@ columns, and all the sums together are a single matrix product.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.rows import FloatArray, IntArray
 
 PRODUCT_VALUES = 4_000_000  # pair products are kept when they take at most this many numbers
 
@@ -19,7 +21,7 @@ def pair_products(columns: FloatArray) -> FloatArray | None:
     n, p = columns.shape
     if n * p * (p + 1) // 2 > PRODUCT_VALUES:
         return None
-    first, second = np.triu_indices(p)
+    first, second = _pairs(p)
     products: FloatArray = columns[:, first] * columns[:, second]
     return products
 
@@ -43,11 +45,19 @@ def weighted_grams(
     flat = weights.reshape(-1, weights.shape[-1])
     grams = np.empty((len(flat), p, p))
     if products is None:
+        weighted = np.empty_like(columns)
         for gram, weight in zip(grams, flat, strict=True):
-            np.matmul(columns.T, columns * weight[:, None], out=gram)
+            np.multiply(columns, weight[:, None], out=weighted)
+            np.matmul(columns.T, weighted, out=gram)
     else:
-        first, second = np.triu_indices(p)
+        first, second = _pairs(p)
         packed = flat @ products
         grams[:, first, second] = packed
         grams[:, second, first] = packed
     return grams.reshape(*weights.shape[:-1], p, p)
+
+
+@cache
+def _pairs(p: int) -> tuple[IntArray, IntArray]:
+    first, second = np.triu_indices(p)
+    return first, second

@@ -33,7 +33,9 @@ from hetrisk.core.linear import least_squares
 from hetrisk.core.moments import moments
 from hetrisk.core.rows import Additive, BoolArray, FloatArray, IntArray, Rows, RowSource
 
-SHORT_ITERATIONS = 10
+SHORT_ITERATIONS = 6
+SHORT_ROWS = 300
+SHORT_ROWS_A_COEFFICIENT = 15
 FINALISTS = 3
 FINAL_ITERATIONS = 40
 TIED_FLOOR = 1e-6  # smallest variance, relative to the residual variance of one regression
@@ -180,34 +182,48 @@ def fit_mixture(
         )
         return replace(inner, value=_expanded(inner.value, keep))
     rows = _canonical(source.sample(sample_size, seed))
+    width = rows.X.shape[1] + 1
     relative = variance_floor or (TIED_FLOOR if tied_variance else FREE_FLOOR)
     rules = Rules(tied_variance, _floor(rows, family, relative), family.ridge)
-    evaluate = partial(
-        expectation,
-        family.design(rows, keep_products=True),
-        family=family,
-        weight=rows.weight[None],
-    )
-    starts = _starts(rows, n_environments, family, n_init, seed, rules.variance_floor)
-    best = _best_of_many(evaluate, starts, family, rules, tol)
+    thinned = _thinned(rows, SHORT_ROWS + SHORT_ROWS_A_COEFFICIENT * n_environments * width)
+    starts = _starts(thinned, n_environments, family, n_init, seed, rules.variance_floor)
+    best = _best_of_many(thinned, rows, starts, family, rules, tol)
+    evaluate = _in_memory(rows, family)
     if source.n_rows > sample_size:
         evaluate = partial(_over_rows, source=source, family=family)
     return _sorted(_climbed(evaluate, best, family, rules, tol, max_iter))
 
 
 def _best_of_many(
-    evaluate: Evaluate, starts: Mixtures, family: Family, rules: Rules, tol: float
+    thinned: Rows, rows: Rows, starts: Mixtures, family: Family, rules: Rules, tol: float
 ) -> Mixtures:
-    """Short runs from every start, the best few carried on, the best of those returned."""
-    state = begin(evaluate, starts, rules)
+    """Short runs from every start on few rows, the best of them carried on over all of them."""
     if starts.weights.shape[1] == 1:
         return starts.take(np.zeros(1, dtype=np.int64))
+    evaluate = _in_memory(thinned, family)
+    state = begin(evaluate, starts, rules)
     for _ in range(SHORT_ITERATIONS):
         state = climb(evaluate, state, family, rules)
     best = np.argsort(-state.objective, kind="stable")[:FINALISTS]
+    evaluate = _in_memory(rows, family)
     state = begin(evaluate, state.mixtures.take(best), rules)
     final = _run(evaluate, state, family, rules, 100 * tol, FINAL_ITERATIONS).value
     return final.mixtures.take(np.argmax(final.objective, keepdims=True))
+
+
+def _in_memory(rows: Rows, family: Family) -> Evaluate:
+    design = family.design(rows, keep_products=True)
+    return partial(expectation, design, family=family, weight=rows.weight[None])
+
+
+def _thinned(rows: Rows, size: int) -> Rows:
+    """``size`` rows at even steps of the cumulative weight, or all where there are no more."""
+    if len(rows) <= size:
+        return rows
+    cumulative = np.cumsum(rows.weight)
+    steps = (np.arange(size) + 0.5) * (cumulative[-1] / size)
+    index = np.searchsorted(cumulative, steps)
+    return Rows(rows.X[index], rows.y[index], np.ones(size))
 
 
 def _climbed(
