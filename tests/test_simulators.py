@@ -183,7 +183,7 @@ def test_anti_causal_coefficients():
     assert theta_phi.mean() == pytest.approx(1, abs=0.02)
     assert theta_phi.var() == pytest.approx(1, abs=0.02)
     assert theta_psi.mean() == pytest.approx(0.5, abs=0.01)
-    assert theta_psi.var() == pytest.approx(0.1, abs=0.003)
+    assert theta_psi.std() == pytest.approx(0.1, abs=0.003)
 
 
 @pytest.mark.parametrize(

@@ -76,9 +76,13 @@ def make_anti_causal(
 def anti_causal_coefficients(
     n_phi: int, n_psi: int, random_state: RandomState = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw theta_phi ~ N(1, I) and theta_psi ~ N(0.5, 0.1 I)."""
+    """Draw theta_phi with mean 1 and deviation 1, theta_psi with mean 0.5 and deviation 0.1.
+
+    The paper writes N(0.5, 0.1 I); like its N(0, 0.3) for the noise on y, this reproduces the
+    published numbers with the second parameter read as a standard deviation.
+    """
     rng = np.random.default_rng(random_state)
-    return rng.normal(1.0, 1.0, n_phi), rng.normal(0.5, np.sqrt(0.1), n_psi)
+    return rng.normal(1.0, 1.0, n_phi), rng.normal(0.5, 0.1, n_psi)
 
 
 def _mixture_weights(environment: int | Sequence[float]) -> FloatArray:
