@@ -104,7 +104,7 @@ def load(path: str | os.PathLike[str]) -> Pipeline:
     try:
         return loads(Path(path).read_bytes())
     except ModelFileError as error:
-        raise ModelFileError(f"{quoted(path)} {error}") from None
+        raise ModelFileError(f"{quoted(Path(path).name)} {error}") from None
 
 
 def loads(data: bytes) -> Pipeline:

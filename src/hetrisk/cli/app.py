@@ -72,9 +72,6 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; turn what goes wrong into a sentence."""
-        from hetrisk.modelfile import ModelFileError
-        from hetrisk.tables.errors import TableError
-
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what matters is in the verdict and the notes
@@ -90,28 +87,25 @@ class Commands(click.Group):
                 raise
             if ctx.meta.get(DEBUG):
                 traceback.print_exc()
-            known = isinstance(error, (TableError, ModelFileError, OSError, MemoryError))
-            raise Sentence(_known(error) if known else _unknown(error)) from None
+            raise Sentence(_sentence(error)) from None
 
 
-def _known(error: Exception) -> str:
-    from hetrisk.tables.errors import shown
+def _sentence(error: Exception) -> str:
+    # Imported late: a command that never got as far as reading a table answers at once.
+    from hetrisk.modelfile import ModelFileError
+    from hetrisk.tables.errors import TableError, shown
 
+    if not isinstance(error, (TableError, ModelFileError, OSError, MemoryError)):
+        return (
+            f"something unforeseen went wrong ({type(error).__name__}: {shown(error, 300)}). "
+            "This is a fault in hetrisk: run again with --debug and report what it prints"
+        )
     if isinstance(error, MemoryError):
         return "there is not enough memory for this table"
     if isinstance(error, OSError) and error.strerror:
         names = [str(name) for name in (error.filename, error.filename2) if name is not None]
         return f"{shown(names[0], 200)}: {error.strerror}" if names else error.strerror
     return shown(error, 1000)
-
-
-def _unknown(error: Exception) -> str:
-    from hetrisk.tables.errors import shown
-
-    return (
-        f"something unforeseen went wrong ({type(error).__name__}: {shown(error, 300)}). "
-        "This is a fault in hetrisk: run again with --debug and report what it prints"
-    )
 
 
 def _debug_option() -> click.Option:

@@ -75,7 +75,7 @@ def _head(path: Path) -> Table:
         if rows >= SAMPLED_ROWS:
             break
     if not rows:
-        raise TableError(f"{quoted(path)} has column names but no rows")
+        raise TableError(f"{quoted(path.name)} has column names but no rows")
     frame = pa.Table.from_batches(found).to_pandas(ignore_metadata=True)
     return Table(frame, path.name)
 

@@ -79,7 +79,7 @@ def open_model(path: Path) -> Pipeline:
     first = pipeline.steps[0][1]
     if not isinstance(first, TableEncoder) or "description_" not in vars(first):
         raise modelfile.ModelFileError(
-            f"{quoted(path)} was not fitted from a table by 'hetrisk fit': use it from Python"
+            f"{quoted(path.name)} was not fitted from a table by 'hetrisk fit': use it from Python"
         )
     return pipeline
 

@@ -75,17 +75,17 @@ def read_table(
     """
     path = Path(path)
     if path.is_dir():
-        raise TableError(f"{quoted(path)} is a folder, not a table")
+        raise TableError(f"{quoted(path.name)} is a folder, not a table")
     if path.exists() and not path.is_file():
-        raise TableError(f"{quoted(path)} is not a regular file")
+        raise TableError(f"{quoted(path.name)} is not a regular file")
     start = _start(path)
     if not start:
-        raise TableError(f"{quoted(path)} is empty")
+        raise TableError(f"{quoted(path.name)} is empty")
     if start.startswith(b"PAR1"):
         return _read_parquet(path)
     for magic, what in _FOREIGN.items():
         if start.startswith(magic):
-            raise TableError(f"{quoted(path)} is {what}")
+            raise TableError(f"{quoted(path.name)} is {what}")
     return _read_text(path, encoding, delimiter)
 
 
@@ -105,7 +105,7 @@ def _read_parquet(path: Path) -> Table:
         _refuse_duplicates(table.column_names, path)
         frame = table.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError) as error:
-        raise TableError(f"{quoted(path)} is not a readable Parquet file: {error}") from None
+        raise TableError(f"{quoted(path.name)} is not a readable Parquet file: {error}") from None
     return _checked(frame, path, ())
 
 
@@ -123,7 +123,7 @@ def _read_text(path: Path, encoding: str, delimiter: str | None) -> Table:
     header = [str(name).strip() for name in raw.iloc[0]]
     _refuse_duplicates(header, path)
     frame = raw.iloc[1:].reset_index(drop=True)
-    frame.columns = pd.Index(header, dtype=object)
+    frame.columns = pd.Index(header)
     return _checked(frame, path, tuple(notes))
 
 
@@ -133,24 +133,26 @@ def _decoded(path: Path, encoding: str, limit: int) -> io.StringIO:
         with _opened(path) as file:
             data = file.read(limit + 1)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise TableError(f"{quoted(path)} is a damaged or truncated gzip file: {error}") from None
+        raise TableError(
+            f"{quoted(path.name)} is a damaged or truncated gzip file: {error}"
+        ) from None
     if len(data) > limit:
         raise TableError(
-            f"{quoted(path)} holds more than {limit / 2**30:.1f} GB of text, too much for this "
-            "machine's memory: convert it to a folder of Parquet files and fit that"
+            f"{quoted(path.name)} holds more than {limit / 2**30:.1f} GB of text, too much for "
+            "this machine's memory: convert it to a folder of Parquet files and fit that"
         )
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
     elif b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise TableError(f"{quoted(path)} is not text: line {line} holds a NUL byte")
+        raise TableError(f"{quoted(path.name)} is not text: line {line} holds a NUL byte")
     try:
         return io.StringIO(data.decode(encoding).removeprefix("\ufeff"), newline="")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = data[error.start]
         raise TableError(
-            f"{quoted(path)}, line {line}: the byte 0x{byte:02x} is not {encoding}; "
+            f"{quoted(path.name)}, line {line}: the byte 0x{byte:02x} is not {encoding}; "
             "say --encoding latin-1 if the file comes from an old Windows program"
         ) from None
     except LookupError:
@@ -178,7 +180,7 @@ def _delimiter(text: io.StringIO, path: Path) -> str:
             scores[delimiter] = (widths.count(widths[0]) / len(widths), widths[0])
     if not scores:
         raise TableError(
-            f"{quoted(path)} has only one column: if its fields are separated by something "
+            f"{quoted(path.name)} has only one column: if its fields are separated by something "
             "other than commas, tabs, semicolons or bars, say which with --delimiter"
         )
     return max(scores, key=lambda delimiter: scores[delimiter])
@@ -209,11 +211,11 @@ def _check_lines(text: io.StringIO, delimiter: str, path: Path) -> None:
         width = width or len(record)
         if len(record) != width:
             raise TableError(
-                f"{quoted(path)}, line {line}: {counted(len(record), 'field')} where the header "
-                f"has {width:,}"
+                f"{quoted(path.name)}, line {line}: {counted(len(record), 'field')} where the "
+                f"header has {width:,}"
             )
     if records == 0:
-        raise TableError(f"{quoted(path)} is empty")
+        raise TableError(f"{quoted(path.name)} is empty")
 
 
 def _records(text: io.StringIO, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -222,7 +224,7 @@ def _records(text: io.StringIO, delimiter: str, path: Path) -> Iterator[tuple[in
         for record in reader:
             yield reader.line_num, record
     except csv.Error as error:
-        raise TableError(f"{quoted(path)}, line {reader.line_num}: {_plain(error)}") from None
+        raise TableError(f"{quoted(path.name)}, line {reader.line_num}: {_plain(error)}") from None
 
 
 def _plain(error: csv.Error) -> str:
@@ -237,10 +239,10 @@ def _plain(error: csv.Error) -> str:
 def _refuse_duplicates(names: list[str], path: Path) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise TableError(f"{quoted(path)} has more than one column named {listed(twice)}")
+        raise TableError(f"{quoted(path.name)} has more than one column named {listed(twice)}")
 
 
 def _checked(frame: pd.DataFrame, path: Path, notes: tuple[str, ...]) -> Table:
     if len(frame) == 0:
-        raise TableError(f"{quoted(path)} has column names but no rows")
+        raise TableError(f"{quoted(path.name)} has column names but no rows")
     return Table(frame, path.name, notes)

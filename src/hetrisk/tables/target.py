@@ -14,7 +14,7 @@ import pandas as pd
 
 from hetrisk.core.rows import BoolArray
 from hetrisk.tables.cells import MISSING_IN_TARGET, Cells, cells_of
-from hetrisk.tables.columns import Note
+from hetrisk.tables.columns import Note, is_number
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 
 REGRESSION = "regression"
@@ -97,13 +97,16 @@ def _infer_task(cells: Cells) -> tuple[str, str]:
 
 
 def _mixed_task(cells: Cells) -> tuple[str, str]:
-    codes, levels = cells.levels()
-    if len(levels) <= MOST_CLASSES:
+    _, levels = cells.levels()
+    words = [level for level in levels if not is_number(level)]
+    if not words:
+        return REGRESSION, "the target is a number"
+    numeric = np.isfinite(cells.numbers()).sum()
+    if len(levels) <= FEW_VALUES or numeric <= len(cells) / 2:
         distinct = counted(len(levels), "different value")
         return CLASSIFICATION, f"the target holds text and numbers, with {distinct}"
-    first = int(codes[np.isnan(cells.numbers()) & ~cells.missing][0])
     raise TableError(
-        f"the target {quoted(cells.name)} holds numbers but also {quoted(levels[first])}; "
+        f"the target {quoted(cells.name)} holds numbers but also {quoted(words[0])}; "
         "clean the column, or empty those cells to leave their rows out"
     )
 

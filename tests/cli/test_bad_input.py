@@ -1,0 +1,324 @@
+"""A table of bad inputs: one sentence each, no traceback, nothing lost, nothing half-written."""
+
+import contextlib
+import gzip
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cli.conftest import frame, run
+
+N = 30
+
+
+def table(**columns):
+    """A small sound table, with columns replaced or added; None removes one."""
+    rng = np.random.default_rng(0)
+    base = {"a": rng.normal(size=N), "b": rng.normal(size=N), "y": rng.normal(size=N)}
+    base.update(columns)
+    return pd.DataFrame({name: values for name, values in base.items() if values is not None})
+
+
+def csv(**columns):
+    return table(**columns).to_csv(index=False).encode()
+
+
+FIT = ("fit", "{data}", "--target", "y", "--out", "{out}")
+
+# name: (content of the data file, arguments, exit code, what the error must say)
+FIT_CASES = {
+    "empty file": (b"", FIT, 1, "'data.csv' is empty"),
+    "blank lines": (b"\n\n\n", FIT, 1, "only one column"),
+    "header only": (b"a,b,y\n", FIT, 1, "column names but no rows"),
+    "one row": (b"a,b,y\n1,2,3\n", FIT, 1, "nothing to predict|at least 10"),
+    "three rows": (b"a,b,y\n1,2,3\n2,3,4.5\n3,1,5.5\n", FIT, 1, "3 rows; at least 10"),
+    "duplicate columns": (b"a,a,y\n1,2,3\n", FIT, 1, "more than one column named 'a'"),
+    "unnamed columns": (b",,y\n1,2,3\n", FIT, 1, "more than one column named ''"),
+    "one column": (b"y\n1\n2\n", FIT, 1, "only one column"),
+    "strange delimiter": (csv().replace(b",", b"^"), FIT, 1, "say which with --delimiter"),
+    "wrong delimiter given": (csv(), (*FIT, "--delimiter", ";"), 1, "no column 'y' to predict"),
+    "long delimiter": (csv(), (*FIT, "--delimiter", "::"), 2, "one character is needed"),
+    "ragged line": (csv() + b"1,2\n", FIT, 1, "line 32: 2 fields where the header has 3"),
+    "long line": (csv() + b"1,2,3,4\n", FIT, 1, "line 32: 4 fields where the header has 3"),
+    "open quote": (csv() + b'1,"2,3\n', FIT, 1, "quotation mark is opened and never closed"),
+    "text after quote": (csv() + b'1,"2"2,3\n', FIT, 1, "text follows a closing quotation mark"),
+    "latin-1": (b"a,y\ncaf\xe9,1\n", FIT, 1, "byte 0xe9 is not utf-8; say --encoding latin-1"),
+    "unknown encoding": (csv(), (*FIT, "--encoding", "klingon"), 1, "not an encoding"),
+    "nul bytes": (b"a,y\n1,2\n\x00,3\n", FIT, 1, "line 3 holds a NUL byte"),
+    "random bytes": (np.random.default_rng(0).bytes(500), FIT, 1, "NUL byte|is not utf-8"),
+    "zip archive": (b"PK\x03\x04" + b"x" * 50, FIT, 1, "zip archive or an Excel workbook"),
+    "pickle": (pickle.dumps(table()), FIT, 1, "is a pickle"),
+    "xz": (b"\xfd7zXZ\x00" + b"x" * 50, FIT, 1, "only gzip is read"),
+    "truncated gzip": (gzip.compress(csv())[:-20], FIT, 1, "truncated gzip"),
+    "false parquet": (b"PAR1" + b"x" * 50, FIT, 1, "not a readable Parquet file"),
+    "target not there": (csv(y=None), FIT, 1, "no column 'y' to predict; the columns are 'a', 'b'"),
+    "target missing": (csv(y=[""] * N), FIT, 1, "every value of the target 'y' is missing"),
+    "target constant": (csv(y=[7] * N), FIT, 1, "is '7' in every row: there is nothing to predict"),
+    "target one class": (csv(y=["a"] * N), FIT, 1, "is 'a' in every row"),
+    "class of one": (csv(y=["a", *["b"] * (N - 1)]), FIT, 1, "only one row of the class 'a'"),
+    "two rows, a class each": (
+        csv(y=["a", "b", *[""] * (N - 2)]),
+        FIT,
+        1,
+        "only one row of the classes 'a', 'b'",
+    ),
+    "target mostly missing": (
+        csv(y=[1.5, 2.5, 3.5, *[""] * (N - 3)]),
+        FIT,
+        1,
+        "3 rows with a value of 'y'; at least 10",
+    ),
+    "target of names": (csv(y=[f"n{i}" for i in range(N)] * 1), FIT, 1, "only one row of the cl"),
+    "target with a word": (
+        csv(y=[*np.arange(N - 1) / 7, "oops"]),
+        FIT,
+        1,
+        "holds numbers but also 'oops'",
+    ),
+    "target infinite": (csv(y=[*np.arange(N - 1) / 7, "inf"]), FIT, 1, "'inf' is not a finite"),
+    "target 1e308": (csv(y=[*np.arange(N - 1) / 7, "1e308"]), FIT, 1, "not a finite number"),
+    "target a date": (
+        csv(y=pd.date_range("2020-01-01", periods=N)),
+        FIT,
+        1,
+        "only one row|is a date",
+    ),
+    "regression on text": (
+        csv(y=["a", "b"] * (N // 2)),
+        (*FIT, "--task", "regression"),
+        1,
+        "row 1: 'a' is not a finite number",
+    ),
+    "features all missing": (csv(a=[""] * N, b=["NA"] * N), FIT, 1, "no column is left to learn"),
+    "features constant": (csv(a=[1] * N, b=["x"] * N), FIT, 1, "constant: '1' in every row"),
+    "features 1e308": (csv(a=["1e308", "2e308"] * 15, b=[1] * N), FIT, 1, "no value is a finite"),
+    "only the target": (csv(), (*FIT, "-d", "a", "-d", "b"), 1, "the target is the only one"),
+    "unknown feature": (csv(), (*FIT, "--features", "zz"), 1, "not in the table: 'zz'"),
+    "unknown drop": (csv(), (*FIT, "--drop", "zz"), 1, "not in the table: 'zz'"),
+    "unknown category": (csv(), (*FIT, "--category", "zz"), 1, "not in the table: 'zz'"),
+    "target as feature": (csv(), (*FIT, "--features", "y"), 1, "features names the target 'y'"),
+    "unknown environment": (csv(), (*FIT, "--environment", "zz"), 1, "no environment column 'zz'"),
+    "no target said": (csv(), ("fit", "{data}"), 2, "Missing option '--target'"),
+    "unknown task": (csv(), (*FIT, "--task", "magic"), 2, "is not one of 'auto'"),
+    "unknown option": (csv(), (*FIT, "--nope"), 2, "No such option"),
+    "seed not a number": (csv(), (*FIT, "--seed", "x"), 2, "not a valid integer"),
+    "no such file": (None, FIT, 1, "No such file or directory"),
+    "output overwrites data": (csv(), (*FIT[:-1], "{data}"), 2, "it would overwrite the data"),
+    "output is a folder": (csv(), (*FIT[:-1], "{folder}"), 2, "is a folder"),
+    "output in no folder": (csv(), (*FIT[:-1], "{folder}/none/m.skops"), 2, "there is no folder"),
+    "report in no folder": (csv(), (*FIT, "--report", "{folder}/no/r.html"), 2, "is no folder"),
+    "a device": (None, ("fit", "/dev/zero", "--target", "y"), 1, "not a regular file"),
+    "empty folder": (None, ("fit", "{folder}/empty", "--target", "y"), 1, "holds none"),
+    "environment of a folder": (
+        None,
+        ("fit", "{folder}/empty", "--target", "y", "--environment", "e"),
+        2,
+        "needs a table that fits in memory",
+    ),
+    "hostile name": (csv(), ("fit", "{data}", "--target", "\x1b[31m\n"), 1, r"'\\x1b\[31m\\n'"),
+    "compare without environments": (
+        csv(e=["x"] * N),
+        ("compare", "{data}", "-t", "y", "-e", "e"),
+        1,
+        "needs at least two",
+    ),
+    "compare with too many": (
+        csv(e=range(N)),
+        ("compare", "{data}", "-t", "a", "-e", "y"),
+        1,
+        "fewer than two environments have 10 rows|different values",
+    ),
+    "compare target twice": (
+        csv(),
+        ("compare", "{data}", "-t", "y", "-e", "y"),
+        1,
+        "cannot be both target and environment",
+    ),
+    "compare unknown method": (
+        csv(),
+        ("compare", "{data}", "-t", "y", "-e", "a", "-m", "magic"),
+        2,
+        "'magic' is not one of erm",
+    ),
+    "unknown command": (None, ("fitt",), 2, "No such command"),
+}
+
+
+def check(result, code, match, folder):
+    """One sentence, the right exit code, no traceback, the old output untouched."""
+    said = result.stderr
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    assert "unforeseen" not in result.output
+    errors = [line for line in said.splitlines() if line.startswith("Error: ")]
+    assert len(errors) == 1, said
+    assert re.search(match, errors[0]), errors[0]
+    assert "\x1b" not in said
+    assert (folder / "old.skops").read_bytes() == b"precious"
+    assert not [name for name in os.listdir(folder) if name.endswith(".part")]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "old.skops").write_bytes(b"precious")
+    return tmp_path
+
+
+def filled(arguments, folder):
+    """Put paths in the places of their names."""
+    places = {"data": folder / "data.csv", "out": folder / "old.skops", "folder": folder}
+    return [argument.format(**places) for argument in arguments]
+
+
+@pytest.mark.parametrize("case", FIT_CASES)
+def test_bad_input_to_fit(case, folder):
+    content, arguments, code, match = FIT_CASES[case]
+    if content is not None:
+        (folder / "data.csv").write_bytes(content)
+    result = run(*filled(arguments, folder))
+    check(result, code, match, folder)
+    if content is not None:
+        assert (folder / "data.csv").read_bytes() == content
+
+
+PREDICT = ("predict", "{model}", "{data}", "--out", "{out}")
+
+# name: (change to the table, arguments, exit code, what the error must say)
+PREDICT_CASES = {
+    "missing column": (lambda f: f.drop(columns="a"), PREDICT, 1, "lacks the column 'a'"),
+    "text for a number": (
+        lambda f: f.assign(a=["oops", *f.a[1:]]),
+        PREDICT,
+        1,
+        "column 'a', row 1: 'oops' is not a number",
+    ),
+    "no rows": (lambda f: f.iloc[:0], PREDICT, 1, "column names but no rows"),
+    "unknown id": (lambda f: f, (*PREDICT, "--id", "zz"), 1, "no column 'zz'"),
+    "probabilities of numbers": (
+        lambda f: f,
+        (*PREDICT, "--probabilities"),
+        2,
+        "this one predicts numbers",
+    ),
+    "out is the model": (
+        lambda f: f,
+        ("predict", "{model}", "{data}", "--out", "{model}"),
+        2,
+        "would overwrite",
+    ),
+    "data for a model": (lambda f: f, ("predict", "{data}", "{data}"), 1, "not a hetrisk model"),
+    "no model": (lambda f: f, ("predict", "{folder}/no.skops", "{data}"), 1, "No such file"),
+    "model is a folder": (lambda f: f, ("predict", "{folder}", "{data}"), 1, "Is a directory"),
+    "report, foreign class": (
+        lambda f: f.assign(label=["medium", "medium", *f.label[2:]]),
+        ("report", "{labels}", "{data}", "--out", "{folder}/r.html"),
+        1,
+        "classes the model does not know: 'medium'",
+    ),
+    "report without target": (
+        lambda f: f.drop(columns="y"),
+        ("report", "{model}", "{data}", "--out", "{folder}/r.html"),
+        1,
+        "no column 'y' to predict",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PREDICT_CASES)
+def test_bad_input_to_predict_and_report(case, folder, workshop):
+    change, arguments, code, match = PREDICT_CASES[case]
+    for name in ("y", "label"):
+        shutil.copy(workshop / f"{name}.skops", folder / f"{name}.skops")
+    model = (folder / "y.skops").read_bytes()
+    change(frame()).to_csv(folder / "data.csv", index=False)
+    places = {
+        "{model}": folder / "y.skops",
+        "{labels}": folder / "label.skops",
+        "{data}": folder / "data.csv",
+        "{out}": folder / "old.skops",
+    }
+    filled_in = [str(places.get(a, a.replace("{folder}", str(folder)))) for a in arguments]
+    check(run(*filled_in), code, match, folder)
+    assert (folder / "y.skops").read_bytes() == model
+    assert not (folder / "r.html").exists()
+
+
+@pytest.mark.parametrize("content", [b"\x80\x04\x95", b"PK\x03\x04half", b"", b"\x00" * 99])
+def test_model_files_that_are_not(content, folder, workshop):
+    (folder / "bad.skops").write_bytes(content)
+    result = run("predict", folder / "bad.skops", workshop / "table.csv")
+    check(result, 1, "'bad.skops' is ", folder)
+
+
+@contextlib.contextmanager
+def nobody():
+    """Give up the right to open everything, where the tests run with it."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_file_without_permission(folder, workshop):
+    path = folder / "data.csv"
+    path.write_bytes(csv())
+    path.chmod(0)
+    run("fit", workshop / "table.csv", "--target", "nope")  # what is imported late, is now
+    with nobody():
+        result = run("fit", path, "--target", "y")
+    check(result, 1, "Permission denied", folder)
+
+
+def test_a_folder_without_permission(folder, workshop):
+    run("fit", workshop / "table.csv", "--target", "nope")
+    with nobody():
+        result = run("fit", folder / "data.csv", "--target", "y", "--out", "/proc/1/m.skops")
+    check(result, 1, "no permission to write in this folder|Permission denied", folder)
+
+
+# The limit on the size of files stands in for a full disk: it fails in the middle of a write.
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+from hetrisk.cli import cli
+cli(sys.argv[1:], prog_name="hetrisk")
+"""
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "report"])
+def test_a_full_disk_leaves_the_old_file(command, folder, workshop):
+    out = folder / "old.skops"
+    arguments = {
+        "fit": ("fit", workshop / "table.csv", "--target", "y", "--out", out),
+        "predict": ("predict", workshop / "y.skops", workshop / "table.csv", "--out", out),
+        "report": ("report", workshop / "y.skops", "--out", out),
+    }[command]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Error: File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert out.read_bytes() == b"precious"
+    assert sorted(os.listdir(folder)) == ["empty", "old.skops"]
+
+
+def test_a_device_without_space(folder, workshop):
+    result = run("predict", workshop / "y.skops", workshop / "table.csv", "--out", "/dev/full")
+    check(result, 1, "No space left on device", folder)
+    assert os.path.exists("/dev/full")
