@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import platform
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from hetrisk import __version__
 from hetrisk.core.discovery import HOMOGENEOUS, INVARIANT, UNSTABLE
 from hetrisk.core.rows import FloatArray
 from hetrisk.estimators.hrm import EnvironmentSummary, HRMClassifier, HRMRegressor
@@ -26,13 +22,13 @@ from hetrisk.report.labels import (
     shortened,
     unique_labels,
 )
+from hetrisk.report.provenance import origin, provenance
 from hetrisk.report.spreads import spreads
 from hetrisk.report.summary import (
     Coefficients,
     Decision,
     Environment,
     Feature,
-    Provenance,
     Step,
     Summary,
     TableSummary,
@@ -72,7 +68,8 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
         distance=np.asarray(found.distance, dtype=float),
         steps=_steps(final.history_),
         table=table,
-        provenance=_provenance(model, final),
+        origin=origin(model),
+        provenance=provenance(model, final),
     )
 
 
@@ -237,44 +234,3 @@ def _describe_target(final: Any, y: Any) -> str:
     shown = [f"{label}: {percent(share)}" for label, share in named][:MANY_CLASSES]
     rest = len(shares) - len(shown)
     return ", ".join(shown) + (f", and {count_of(rest, 'other class')}es" if rest else "")
-
-
-def _provenance(model: Any, final: Any) -> Provenance:
-    packages = ("numpy", "scipy", "scikit-learn")
-    name = type(final).__name__
-    return Provenance(
-        model=name,
-        final_model=type(final.final_estimator_).__name__,
-        linear=final.final_estimator is None,
-        versions=(
-            ("hetrisk", __version__),
-            ("Python", platform.python_version()),
-            *((package, version(package)) for package in packages),
-        ),
-        settings=_settings(final),
-        code=_code(model, name),
-        repeatable=isinstance(final.random_state, int | np.integer),
-    )
-
-
-def _settings(final: BaseEstimator) -> tuple[tuple[str, str, bool], ...]:
-    defaults = inspect.signature(type(final).__init__).parameters
-    return tuple(
-        (key, shortened(readable(repr(value)), 120), repr(value) == repr(defaults[key].default))
-        for key, value in final.get_params(deep=False).items()
-    )
-
-
-def _code(model: Any, name: str) -> str:
-    lines = [readable(line) for line in repr(model).splitlines()]
-    return "\n".join(
-        [
-            f"from hetrisk import {name}",
-            "from hetrisk.report import write_report",
-            "",
-            f"model = {shortened(lines[0], 1000)}",
-            *(shortened(line, 1000) for line in lines[1:40]),
-            "model.fit(X, y)",
-            'write_report(model, "report.html", data=(X, y))',
-        ]
-    )

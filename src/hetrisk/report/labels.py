@@ -8,26 +8,22 @@ visible escapes, and a name of ten thousand characters becomes one of sixty.
 from __future__ import annotations
 
 import math
-import unicodedata
+import re
 from collections import Counter
 from collections.abc import Iterable
 
 LONGEST_LABEL = 48
-LONGEST_NAME = 400
-_INVISIBLE = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph ends
-# Direction marks reorder the text that follows; emoji need the joiner (U+200D), which stays.
-_DIRECTION = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+LONGEST_NAME = 200
+# Controls, line and paragraph ends, lone surrogates, and the marks that reorder the text that
+# follows them. The joiner of emoji (U+200D) stays.
+_ACTING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def readable(text: object) -> str:
     """Return ``text`` with every character that would act on its surroundings made visible."""
-    return "".join(_visible(character) for character in str(text)) or "(no name)"
-
-
-def _visible(character: str) -> str:
-    if unicodedata.category(character) in _INVISIBLE or character in _DIRECTION:
-        return f"\\u{ord(character):04x}"
-    return character
+    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", str(text)) or "(no name)"
 
 
 def shortened(text: str, longest: int) -> str:
@@ -40,12 +36,15 @@ def shortened(text: str, longest: int) -> str:
 
 def unique_labels(names: Iterable[object], longest: int = LONGEST_LABEL) -> tuple[str, ...]:
     """Short readable labels; names that look alike once shortened are numbered by position."""
-    short = [shortened(readable(name), longest) for name in names]
-    count = Counter(short)
-    return tuple(
-        label if count[label] == 1 else f"{label} [{position}]"
-        for position, label in enumerate(short)
-    )
+    labels = [shortened(readable(name), longest) for name in names]
+    # Again while any are alike: a numbered label may be what another column is called.
+    while len(set(labels)) < len(labels):
+        count = Counter(labels)
+        labels = [
+            label if count[label] == 1 else f"{label} [{position}]"
+            for position, label in enumerate(labels)
+        ]
+    return tuple(labels)
 
 
 def number(value: float, digits: int = 3) -> str:

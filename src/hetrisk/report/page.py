@@ -6,7 +6,6 @@ import base64
 import hashlib
 import math
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
+from hetrisk import atomic
 from hetrisk.report import pictures
 from hetrisk.report.extraction import DOUBTFUL_P, summarize
 from hetrisk.report.labels import count_of, fixed, number, percent, probability, readable, shortened
@@ -41,8 +41,9 @@ class Limit:
 
     chips: int = 14
     rows: int = 500
-    strips: int = 1500  # of the coefficients, over all environments and classes
+    strips: int = 1500  # of coefficients, over all environments and classes
     effects: int = 30
+    spreads: int = 600  # of values, over all environments
     panels: int = 150
     open_panels: int = 6
     steps: int = 200
@@ -51,14 +52,14 @@ class Limit:
 LIMIT = Limit()
 
 
-def render(model: Any, *, data: tuple[Any, Any] | None = None, title: str = TITLE) -> str:
+def render(model: Any, *, data: tuple[Any, Any] | None = None, title: str | None = None) -> str:
     """Return the report of a fitted model as one self-contained HTML page.
 
     Parameters
     ----------
     model : a fitted `HRMRegressor` or `HRMClassifier`, or a Pipeline ending in one.
     data : optional pair (X, y) in the columns ``model`` was fitted on; adds histograms.
-    title : shown on top; any text.
+    title : shown on top; any text. By default it names the target, where the model knows it.
     """
     return render_summary(summarize(model, data), title)
 
@@ -68,32 +69,20 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     data: tuple[Any, Any] | None = None,
-    title: str = TITLE,
+    title: str | None = None,
 ) -> Path:
     """Write the report to ``path`` and return it; see `render`.
 
-    The page is written beside its destination and renamed, so a failure leaves an existing
-    file as it was and never a half-written one.
+    The page takes its place all at once: a failure leaves an existing file as it was.
     """
-    path = Path(path)
-    page = render(model, data=data, title=title).encode()
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(page)
-        # mkstemp keeps its file to the owner; a page has the permissions of any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
-    return path
+    atomic.write_bytes(path, render(model, data=data, title=title).encode())
+    return Path(path)
 
 
-def render_summary(summary: Summary, title: str = TITLE) -> str:
+def render_summary(summary: Summary, title: str | None = None) -> str:
     """Return the page of a summary."""
+    if title is None:
+        title = TITLE if summary.origin is None else f"{TITLE}: {summary.origin.target}"
     style, script = asset("page.css"), asset("page.js")
     template = environment().from_string(asset("page.html"))
     return template.render(
@@ -127,7 +116,7 @@ def _derived(s: Summary) -> dict[str, Any]:
         "distance_unit": "standard deviations of the target"
         if s.task == "regression"
         else "log-odds",
-        "spread_rows": order[: LIMIT.panels],
+        "spread_rows": order[: min(LIMIT.panels, max(1, LIMIT.spreads // len(s.environments)))],
         "unmeasured": sum(math.isnan(f.instability) or math.isnan(f.cost) for f in s.features),
         "changes": _changes(s),
     }

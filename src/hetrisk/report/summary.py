@@ -108,6 +108,16 @@ class TableSummary:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """The file a model was fitted from: what was done to it and which columns were not used."""
+
+    source: str
+    target: str
+    notes: tuple[str, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Provenance:
     """Where the page comes from: ``settings`` are (name, value, is it the default)."""
 
@@ -138,6 +148,7 @@ class Summary:
     distance: FloatArray
     steps: tuple[Step, ...]
     table: TableSummary | None
+    origin: Origin | None
     provenance: Provenance
 
     def of(self, decision: Decision) -> tuple[Feature, ...]:

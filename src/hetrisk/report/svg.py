@@ -123,8 +123,8 @@ class Scale:
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * 0.999)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        # Through text: 3 * 0.1 is not 0.3, and a tick is written as it is meant.
-        return tuple(float(f"{i * step:.10g}") for i in range(first, last + 1))
+        digits = 1 - math.floor(math.log10(step))  # 3 * 0.1 is not 0.3 until it is rounded
+        return tuple(round(i * step, digits) for i in range(first, last + 1))
 
     def _bent_ticks(self, count: int) -> tuple[float, ...]:
         decades = range(-12, 13)

@@ -1,0 +1,118 @@
+"""The displays draw the numbers of the summary, and refuse what they cannot draw."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from hetrisk import plotting
+from report_models import HOSTILE, fitted
+
+mpl.use("Agg")
+from matplotlib import pyplot
+
+DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    pyplot.close("all")
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")  # emoji: the reader's font
+@pytest.mark.parametrize("display", DISPLAYS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        fitted(),
+        fitted(HOSTILE),
+        fitted(K=1, verdict="homogeneous"),
+        fitted(K=8, d=3),
+        fitted(classes=["a", "b", "$c$"]),
+        fitted(classes=["no", "yes"]),
+    ],
+    ids=["regression", "hostile", "homogeneous", "many environments", "multiclass", "binary"],
+)
+def test_every_display_draws_every_model(display, model):
+    drawn = display.from_estimator(model)
+    assert drawn.figure_ is drawn.ax_.get_figure()
+    drawn.figure_.canvas.draw()
+    assert drawn.ax_.get_xlabel() or drawn.ax_.get_title()
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_axes_can_be_given(display):
+    _, ax = pyplot.subplots()
+    assert display.from_estimator(fitted(), ax=ax).ax_ is ax
+    assert len(pyplot.get_fignums()) == 1
+
+
+def test_the_plane_places_every_feature():
+    model = fitted()
+    ax = plotting.InstabilityDisplay.from_estimator(model, max_labels=3).ax_
+    drawn = np.vstack([container.lines[0].get_xydata() for container in ax.containers])
+    evidence = model.evidence_
+    expected = np.column_stack([evidence.instability, 100 * evidence.cost])
+    np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(expected, axis=0))
+    assert len(ax.texts) == 3
+
+
+def test_features_that_were_not_measured_are_not_placed():
+    model = fitted()
+    model.evidence_.instability[3] = np.nan
+    model.evidence_.cost[4] = np.inf
+    ax = plotting.InstabilityDisplay.from_estimator(model).ax_
+    assert sum(len(container.lines[0].get_xydata()) for container in ax.containers) == 4
+
+
+def test_coefficients_are_those_of_the_class_asked_for():
+    model = fitted(classes=["a", "b", "c"])
+    display = plotting.CoefficientDisplay.from_estimator(model, target="b", max_features=2)
+    effect = display.summary.coefficients[1].effect
+    drawn = [container.lines[0].get_xdata() for container in display.ax_.containers]
+    np.testing.assert_allclose(drawn, effect[:, :2])
+    assert "log-odds of b" in display.ax_.get_xlabel()
+
+
+def test_risks_are_drawn_side_by_side():
+    ax = plotting.RiskDisplay.from_estimator(fitted()).ax_
+    widths = [[bar.get_width() for bar in container] for container in ax.containers]
+    np.testing.assert_allclose(widths, [[0.1, 0.4], [0.2, 0.21]])
+
+
+def test_a_feature_is_found_by_name_or_position():
+    model = fitted(["sun", "rain", "$wind$"])
+    by_name = plotting.EnvironmentDisplay.from_estimator(model, feature="rain").ax_
+    by_position = plotting.EnvironmentDisplay.from_estimator(model, feature=1).ax_
+    assert by_name.get_xlabel() == by_position.get_xlabel() == "rain"
+    plotting.EnvironmentDisplay.from_estimator(model, feature="$wind$").figure_.canvas.draw()
+
+
+def test_the_chosen_step_is_marked():
+    ax = plotting.SearchDisplay.from_estimator(fitted(), quantity="objective").ax_
+    path, chosen = (line.get_xydata().tolist() for line in ax.lines)
+    assert path == [[1, 2.0], [2, 1.0], [3, 2.0 / 3]]
+    assert chosen == [[2, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("display", "options", "message"),
+    [
+        (plotting.SearchDisplay, {"quantity": "x"}, "quantity must be 'log_likelihood' or"),
+        (plotting.CoefficientDisplay, {"target": "z"}, r"target must be one of \[\] or None"),
+        (
+            plotting.CoefficientDisplay,
+            {"max_features": 0},
+            "max_features must be at least 1; got 0",
+        ),
+        (plotting.EnvironmentDisplay, {"feature": "z"}, "feature must be the name or position"),
+    ],
+)
+def test_bad_options_are_named(display, options, message):
+    with pytest.raises(ValueError, match=message):
+        display.from_estimator(fitted(), **options)
+
+
+def test_other_models_are_refused():
+    with pytest.raises(TypeError, match="model must be a fitted HRM"):
+        plotting.RiskDisplay.from_estimator(3)

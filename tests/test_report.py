@@ -1,0 +1,415 @@
+"""The page: what it says, and that nothing a stranger wrote can act on it."""
+
+import base64
+import hashlib
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.report import render, repr_html, summarize, write_report
+from hetrisk.report.page import render_summary
+from hetrisk.report.summary import Decision
+from report_models import HOSTILE, fitted
+
+VOID = {"meta", "link", "img", "br", "input"}
+CASES = {
+    "regression": lambda: fitted(),
+    "one feature": lambda: fitted(d=1),
+    "hostile": lambda: fitted(HOSTILE),
+    "homogeneous": lambda: fitted(K=1, verdict="homogeneous"),
+    "unstable": lambda: fitted(verdict="unstable"),
+    "binary": lambda: fitted(classes=["no", "yes"]),
+    "multiclass": lambda: fitted(K=3, classes=["<b>", "2", "three"]),
+    "many classes": lambda: fitted(K=4, classes=[f"c{i}" for i in range(40)]),
+    "not linear": lambda: fitted(
+        classes=["a", "b"], final_estimator=RandomForestClassifier(n_estimators=3)
+    ),
+    "wide": lambda: fitted(d=200, K=5),
+    "many environments": lambda: fitted(d=4, K=9),
+}
+
+
+class Page(HTMLParser):
+    """A strict reading of the page: every tag closed in order, every attribute kept."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.words = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), (tag, names)
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, (tag, self.getpos())
+
+    def handle_data(self, data):
+        self.words.append((self.open[-1] if self.open else "", data))
+
+    @property
+    def text(self):
+        shown = [word for tag, word in self.words if tag not in ("style", "script")]
+        return " ".join(" ".join(shown).split())
+
+    def attributes(self, name):
+        return [attrs[name] for _, attrs in self.tags if name in attrs]
+
+
+@pytest.fixture(params=CASES, scope="module")
+def text(request):
+    return render(CASES[request.param](), title="<script>alert('title')</script>")
+
+
+def test_the_page_is_well_formed_and_holds_no_foreign_markup(text):
+    page = Page(text)
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("script") == tags.count("style") == 1
+    assert not {"img", "iframe", "object", "embed", "form", "input"} & set(tags)
+    names = {name for _, attrs in page.tags for name in attrs}
+    assert not {name for name in names if name.startswith("on")}
+    assert "style" not in names
+    assert "src" not in names
+    assert page.attributes("href") == ["data:,"]
+
+
+def test_the_page_can_be_read_out(text):
+    page = Page(text)
+    identities = page.attributes("id")
+    assert len(identities) == len(set(identities))
+    assert set(page.attributes("aria-labelledby")) <= set(identities)
+    assert all("scope" in attrs for tag, attrs in page.tags if tag == "th")
+    assert dict(page.tags)["html"]["lang"] == "en"
+    headings = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(headings))
+
+
+def test_every_picture_is_named_or_hidden(text):
+    depth = 0
+    for token in re.findall(r"<svg[^>]*>|</svg>", text):
+        if token == "</svg>":
+            depth -= 1
+            continue
+        if depth == 0:
+            assert 'aria-hidden="true"' in token or re.search(
+                'role="img" aria-label="[^"]+"', token
+            )
+        depth += 1
+
+
+def test_the_policy_allows_exactly_the_page_s_own_style_and_script(text):
+    (policy,) = [attrs["content"] for _, attrs in Page(text).tags if "http-equiv" in attrs]
+    assert "default-src 'none'" in policy
+    for tag in ("style", "script"):
+        inside = re.search(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL).group(1)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+
+
+def test_the_page_is_small(text):
+    assert len(text.encode()) < 2_000_000
+
+
+def test_a_very_wide_table_with_very_long_names_stays_small():
+    rng = np.random.default_rng(0)
+    names = [f"{j} " + "<&\"'é👩🏽‍🔬" * 1000 + f" {j}" for j in range(2000)]
+    summary = summarize(fitted(names, K=6))
+    spread = replace(
+        summary.spreads[0],
+        edges=np.linspace(0, 1, 25),
+        shares=rng.dirichlet(np.ones(24), size=6),
+    )
+    summary = replace(summary, spreads=(spread,) * 2000)
+    page = render_summary(summary)
+    assert len(page.encode()) < 2_000_000
+    assert "The 500 most unstable of 2000 features" in Page(page).text
+
+
+def test_the_same_model_gives_the_same_page():
+    assert render(fitted()) == render(fitted())
+
+
+def test_the_first_screen_answers():
+    page = Page(render(fitted(["sun", "rain", "wind", "fog"]))).text
+    start = page[: page.index("How to read this page")]
+    assert "leaves out 2 of 4 features" in start
+    assert "between 2 hidden groups of rows" in start
+    assert "Because the numbers say so." in start
+    assert "Kept 2 the model uses them" in start
+    assert "Left out 2 the model ignores them sun rain" in start
+    assert "Uncertain 0" in start
+    assert "0.210" in start  # the model where it is worst
+    assert "0.400" in start  # plain ERM where it is worst
+    assert "this one errs 48\u00a0% less" in start.replace("48 %", "48\u00a0%")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        ("invariant", "The model leaves out 2 of 6 features"),
+        ("homogeneous", "this is an ordinary model on 6 of 6 features"),
+        ("unstable", "no set of features predicts alike in all of them"),
+    ],
+)
+def test_each_verdict_has_its_sentence(verdict, words):
+    assert words in summarize(fitted(verdict=verdict)).headline
+
+
+def test_a_higher_error_is_said_too():
+    model = fitted(verdict="homogeneous")
+    found = replace(model.environment_summary_, risk=np.array([0.5, 0.6]))
+    model.environment_summary_ = found
+    assert "errs 50 % more." in Page(render(model)).text.replace("\u00a0", " ")
+    model.support_ = model.support_ & (np.arange(6) > 0)
+    assert "more: the price of leaving features out" in Page(render(model)).text
+
+
+def test_equal_errors_are_said_to_be_equal():
+    model = fitted()
+    found = model.environment_summary_
+    model.environment_summary_ = replace(found, risk=found.risk_erm)
+    assert "The two models err alike" in render(model)
+
+
+@pytest.mark.parametrize(
+    ("used", "gate", "p_value", "decision"),
+    [
+        (True, 1.0, 0.5, Decision.KEPT),
+        (True, 1.0, 0.01, Decision.UNCERTAIN),
+        (False, 0.0, 0.01, Decision.UNCERTAIN),
+        (False, 0.0, 1e-6, Decision.DROPPED),
+        (False, 0.0, 1.0, Decision.DROPPED),  # left out for another reason than instability
+        (True, 0.5, 1.0, Decision.UNCERTAIN),
+        (True, 1.0, math.nan, Decision.KEPT),  # a method that measures no p-value
+    ],
+)
+def test_uncertain_is_evidence_neither_strong_nor_absent(used, gate, p_value, decision):
+    model = fitted(d=3)
+    model.support_[0], model.gates_[0], model.evidence_.p_value[0] = used, gate, p_value
+    feature = summarize(model).features[0]
+    assert feature.decision is decision
+    assert feature.used is used
+
+
+def test_numbers_that_were_not_measured_are_dashes():
+    model = fitted(d=3)
+    for name in ("instability", "instability_error", "cost", "saving", "p_value"):
+        getattr(model.evidence_, name)[:] = np.nan
+    model.evidence_.instability[1] = np.inf
+    model.evidence_.cost[1] = np.inf
+    found = model.environment_summary_
+    found.coef[0, 0] = np.nan
+    found.coef_error[1, 1] = np.inf
+    model.environment_summary_ = replace(found, risk=np.array([np.nan, 0.3]))
+    model.history_ = [{"round": 1, "n_environments": 2, "log_likelihood": None, "chosen": True}]
+    page = Page(render(model)).text
+    assert "nan" not in page.lower().replace("hidden", "")
+    assert "2 could not be placed" in page
+    assert "∞" in page
+    assert summarize(model).by_instability[0].position == 1
+
+
+def test_history_tells_what_each_step_changed():
+    page = Page(render(fitted(["sun", "rain", "wind"]))).text
+    assert "− sun" in page
+    assert "− rain" in page
+    assert "− wind" in page
+
+
+def test_effects_are_per_standard_deviation_over_all_rows():
+    rng = np.random.default_rng(1)
+    groups = [rng.normal(size=(300, 2)), rng.normal([3, 0], [2, 1], size=(100, 2))]
+    model = fitted(d=2)
+    model.environment_summary_ = replace(
+        model.environment_summary_,
+        weight=np.array([0.75, 0.25]),
+        feature_mean=np.array([g.mean(axis=0) for g in groups]),
+        feature_sd=np.array([g.std(axis=0) for g in groups]),
+    )
+    (coefficients,) = summarize(model).coefficients
+    sd = np.vstack(groups).std(axis=0)
+    np.testing.assert_allclose(coefficients.effect, model.environment_summary_.coef * sd)
+    np.testing.assert_allclose(coefficients.effect_error, 0.1 * np.broadcast_to(sd, (2, 2)))
+
+
+def test_one_panel_a_class():
+    page = render(fitted(classes=["<b>", "2", "three"]))
+    assert re.findall('class="panel" data-name="(.*?)"', page)[:3] == ["&lt;b&gt;", "2", "three"]
+
+
+def test_a_final_model_that_is_not_linear_is_named():
+    model = fitted(final_estimator=LinearRegression())
+    assert "The final model (LinearRegression) is not linear" in render(model)
+    assert "is not linear" not in render(fitted())
+
+
+def test_rows_out_of_core_are_not_counted():
+    model = fitted()
+    model._environment_proba = None
+    assert "rows out of core, 6 features" in Page(render(model)).text
+
+
+def test_settings_and_code_repeat_the_fit():
+    page = Page(render(fitted(max_rounds=4))).text
+    assert "model = HRMRegressor(max_rounds=4, random_state=0)" in page
+    assert "max_rounds 4" in page
+    assert "gate_noise 0.1 default" in page
+    assert "the same data give the same model" in page
+    assert "another fit may differ" in Page(render(fitted().set_params(random_state=None))).text
+
+
+# --- with data ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(240, 3)), columns=["a", "b", "c"])
+    X["d"] = rng.integers(0, 3, size=240).astype(float)
+    X.loc[7, "a"] = 123456.789
+    sign = np.where(np.arange(240) < 60, -1, 1)
+    return X, 2 * X["b"] + sign * X["c"] + rng.normal(scale=0.1, size=240)
+
+
+@pytest.fixture(scope="module")
+def pipeline(table):
+    model = HRMRegressor(method="gates", max_rounds=2, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), model)
+    return pipeline.set_output(transform="pandas").fit(*table)
+
+
+def test_data_add_histograms_and_an_error_but_no_row(pipeline, table):
+    summary = summarize(pipeline, table)
+    X, y = table
+    assert summary.table.n_rows == 240
+    expected = np.sqrt(np.mean((pipeline.predict(X) - y) ** 2))
+    assert summary.table.error == pytest.approx(expected)
+    for spread in summary.spreads:
+        assert spread.shares.shape[0] == len(summary.environments)
+        np.testing.assert_allclose(spread.shares.sum(axis=1), 1)
+    assert len(summary.spreads[3].values) == 3
+    page = render(pipeline, data=table)
+    assert "Page written with" in page
+    assert "123456" not in page.replace(",", "")
+
+
+def test_histograms_are_those_of_the_environments(pipeline, table):
+    X, y = table
+    summary = summarize(pipeline, table)
+    environments = pipeline[-1].predict_environments(pipeline[:-1].transform(X), y)
+    for k in range(len(summary.environments)):
+        counts = X["d"][environments == k].value_counts(normalize=True).sort_index()
+        np.testing.assert_allclose(summary.spreads[3].shares[k][: len(counts)], counts)
+
+
+def test_names_come_from_the_pipeline(pipeline):
+    assert [f.name for f in summarize(pipeline).features] == ["a", "b", "c", "d"]
+    nameless = make_pipeline(FunctionTransformer(), fitted(d=3))
+    assert [f.name for f in summarize(nameless).features] == ["x0", "x1", "x2"]
+    alone = make_pipeline(fitted(["p", "q"]))
+    assert [f.name for f in summarize(alone).features] == ["p", "q"]
+
+
+def test_classification_data_are_described_by_their_labels(table):
+    X, y = table
+    labels = np.where(y > 1, "high", np.where(y < -1, "<low>", "mid"))
+    model = HRMClassifier(method="gates", max_rounds=1, random_state=0).fit(X, labels)
+    summary = summarize(model, (X, labels))
+    assert summary.table.error == pytest.approx(1 - model.score(X, labels))
+    assert summary.table.target.startswith("<low>: ")
+    assert "&lt;low&gt;: " in render(model, data=(X, labels))
+    assert len(summary.coefficients) == 3
+
+
+# --- errors and files --------------------------------------------------------------------------
+
+
+def test_other_models_are_refused():
+    with pytest.raises(TypeError, match=r"model must be a fitted HRM.*; got LinearRegression"):
+        render(LinearRegression())
+    with pytest.raises(TypeError, match="got StandardScaler"):
+        render(make_pipeline(StandardScaler()))
+
+
+def test_an_unfitted_model_is_refused():
+    with pytest.raises(NotFittedError):
+        render(HRMRegressor())
+
+
+@pytest.mark.parametrize("data", [3, (1, 2, 3), "a"])
+def test_data_must_be_a_pair(data):
+    with pytest.raises(TypeError, match=r"data must be a pair \(X, y\) or None; got"):
+        render(fitted(), data=data)
+
+
+def test_write_report_returns_the_path(tmp_path):
+    path = write_report(fitted(), str(tmp_path / "page.html"), title="Mine")
+    assert path == tmp_path / "page.html"
+    assert "<title>Mine</title>" in path.read_text(encoding="utf-8")
+
+
+def test_a_failure_leaves_the_old_page(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    broken = fitted()
+    broken.verdict_ = "strange"
+    with pytest.raises(KeyError):
+        write_report(broken, path)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+
+
+# --- in a notebook -----------------------------------------------------------------------------
+
+
+def test_a_fitted_model_shows_its_verdict_and_its_diagram():
+    shown = fitted()._repr_html_()
+    assert "leaves out 2 of 6 features" in shown
+    assert "sk-top-container" in shown
+    assert fitted()._repr_mimebundle_()["text/html"].count("leaves out 2 of 6") == 1
+
+
+def test_an_unfitted_model_looks_as_any_other():
+    shown = HRMRegressor()._repr_html_()
+    assert "sk-top-container" in shown
+    assert "leaves out" not in shown
+    assert "leaves out" not in clone(fitted())._repr_html_()
+
+
+def test_the_text_display_is_scikit_learn_s():
+    import sklearn
+
+    with sklearn.config_context(display="text"):
+        assert not hasattr(fitted(), "_repr_html_")
+        assert fitted()._repr_mimebundle_() == {"text/plain": "HRMRegressor(random_state=0)"}
+
+
+def test_a_pipeline_s_own_diagram_still_works():
+    assert "HRMRegressor" in make_pipeline(StandardScaler(), fitted())._repr_html_()
+
+
+def test_hostile_names_stay_text_in_a_notebook():
+    card = repr_html(fitted(HOSTILE)).partition("<style")[0]
+    assert "<script" not in card
+    assert "<img" not in card
+    assert "&lt;script&gt;" in card
