@@ -85,7 +85,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
     -----
     *Weights* count rows: a row of weight two is two rows, and the total weight is the number
     of rows in the criteria. *Constant columns* have coefficient zero; *duplicated columns*
-    share theirs (minimum norm). *An environment that loses all its rows* keeps weight zero and
+    share theirs (minimum norm). *An environment that loses all its rows* stays, with no weight and
     its last coefficients, with a `ConvergenceWarning`. *Few rows*: K regressions on d features
     need at least ``K * (d + 1)`` rows, or it is an error; "auto" tries no more than that, and
     with n <= d it answers one environment, its coefficients of minimum norm.

@@ -1,0 +1,112 @@
+"""Least squares from moments, against solvers that see the rows."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
+
+from hetrisk.core.linear import least_squares, least_squares_many, risk
+from hetrisk.core.moments import Moments, moments
+from hetrisk.core.rows import Rows
+
+
+def draw_rows(seed, n=60, d=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(rng.normal(size=d), rng.uniform(0.1, 10, size=d), (n, d))
+    y = X @ rng.normal(size=d) + 1.5 + rng.normal(size=n)
+    return Rows(X, y, rng.uniform(0.1, 2.0, size=n))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 5))
+def test_agrees_with_statsmodels(seed, d):
+    rows = draw_rows(seed, d=d)
+    fit = least_squares(moments(rows))
+    reference = sm.WLS(rows.y, sm.add_constant(rows.X), rows.weight).fit()
+    np.testing.assert_allclose(fit.coef, reference.params[1:], rtol=1e-8)
+    assert fit.intercept == pytest.approx(reference.params[0])
+    # statsmodels divides the residual sum of squares by n - d - 1, these moments by the weight.
+    scale = reference.scale * (len(rows) - d - 1) / rows.weight.sum()
+    assert fit.variance == pytest.approx(scale)
+    error = reference.bse[1:] * np.sqrt(scale / reference.scale)
+    np.testing.assert_allclose(fit.standard_error, error, rtol=1e-6)
+    assert fit.status == "Cholesky"
+
+
+def test_ridge_agrees_with_scikit_learn():
+    rows = draw_rows(0)
+    fit = least_squares(moments(rows), ridge=0.3)
+    reference = Ridge(alpha=0.3 * rows.weight.sum()).fit(rows.X, rows.y, rows.weight)
+    np.testing.assert_allclose(fit.coef, reference.coef_, rtol=1e-8)
+    assert fit.intercept == pytest.approx(reference.intercept_)
+    assert fit.variance == pytest.approx(risk(moments(rows), fit.coef, fit.intercept))
+
+
+def test_columns_left_out_have_zero_coefficients():
+    rows = draw_rows(1, d=4)
+    keep = np.array([True, False, True, False])
+    fit = least_squares(moments(rows), keep)
+    alone = least_squares(moments(Rows(rows.X[:, keep], rows.y, rows.weight)))
+    np.testing.assert_array_equal(fit.coef[~keep], 0.0)
+    np.testing.assert_allclose(fit.coef[keep], alone.coef)
+    np.testing.assert_allclose(fit.standard_error[keep], alone.standard_error)
+    np.testing.assert_array_equal(fit.standard_error[~keep], 0.0)
+
+
+def test_no_columns_is_the_mean():
+    rows = draw_rows(2)
+    fit = least_squares(moments(rows), np.zeros(3, dtype=bool))
+    assert fit.intercept == pytest.approx(np.average(rows.y, weights=rows.weight))
+    assert fit.status == "no columns"
+
+
+def test_duplicated_columns_share_their_coefficient_and_constant_ones_have_none():
+    rows = draw_rows(3, d=2)
+    wide = np.column_stack([rows.X, rows.X[:, 0], np.full(len(rows), 4.0)])
+    fit = least_squares(moments(Rows(wide, rows.y, rows.weight)))
+    plain = least_squares(moments(rows))
+    assert "minimum-norm" in fit.status
+    np.testing.assert_allclose(fit.coef[[0, 2]], plain.coef[0] / 2, rtol=1e-6)
+    assert fit.coef[3] == pytest.approx(0.0, abs=1e-8)
+    assert fit.variance == pytest.approx(plain.variance)
+
+
+@given(st.integers(0, 10**6))
+def test_risk_is_the_mean_squared_error(seed):
+    rows = draw_rows(seed)
+    rng = np.random.default_rng(seed)
+    coef, intercept = rng.normal(size=3), rng.normal()
+    error = (rows.y - rows.X @ coef - intercept) ** 2
+    expected = np.average(error, weights=rows.weight)
+    assert risk(moments(rows), coef, intercept) == pytest.approx(expected)
+
+
+def stacked(parts):
+    return Moments(
+        *(np.stack([getattr(m, f) for m in parts]) for f in ("weight", "mean", "scatter"))
+    )
+
+
+@pytest.mark.parametrize("singular", [False, True])
+def test_many_fits_at_once_are_the_fits_one_by_one(singular):
+    parts = [draw_rows(seed) for seed in range(4)]
+    if singular:
+        one = parts[2]
+        parts[2] = Rows(one.X[:, [0, 1, 0]], one.y, one.weight)
+    parts = [moments(rows) for rows in parts]
+    coef, intercept, variance = least_squares_many(stacked(parts))
+    for k, m in enumerate(parts):
+        fit = least_squares(m)
+        np.testing.assert_allclose(coef[k], fit.coef, rtol=1e-7)
+        assert intercept[k] == pytest.approx(fit.intercept)
+        assert variance[k] == pytest.approx(fit.variance)
+
+
+def test_a_set_without_weight_fits_nothing():
+    m = moments(draw_rows(0), np.stack([np.ones(60), np.zeros(60)], axis=1))
+    coef, _, variance = least_squares_many(m)
+    np.testing.assert_allclose(coef[0], least_squares(m[0]).coef)
+    np.testing.assert_array_equal(coef[1], 0.0)
+    assert variance[1] == 0.0
