@@ -4,16 +4,18 @@ Rows are drawn uniformly within the cells of (sex, label), so that label and sex
 their correlation is exactly r. Drawn this way the pooled training rows are *one* distribution,
 the same as a single environment with correlation r: no method can find hidden environments in
 them without labels or a further assumption, and an honest one says "homogeneous".
-``minority`` adds an environment with another mechanism, so that there is something to find.
+``minority`` adds an environment with another mechanism, so that there is something to find. It
+has to differ in P(X) too: with a binary label, environments that differ only in P(Y given X) pool
+to one function of X, and nothing in the rows tells it from a single environment.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 import numpy as np
 
+from hetrisk.core.rows import BoolArray
 from hetrisk.datasets.checks import at_least
 from hetrisk.datasets.encoding import Encoding
 from hetrisk.datasets.source import Table, load_table
@@ -36,8 +38,7 @@ CUSTOMERS = Table(
 )
 LABELLED_R = (0.95, 0.9, -0.8)  # of the three environments that methods with labels are given
 MINORITY_R = -0.8
-
-Cell = tuple[int, int, int]  # label, male, long-standing customer
+YOUNG = 30
 
 
 def car_insurance_task(
@@ -58,11 +59,10 @@ def car_insurance_task(
         environments with correlations 0.95, 0.9 and -0.8, in shares (the first two equal) that
         make the pool's correlation r.
     n_train, n_test : number of rows, to within rounding.
-    minority : share of the training rows in a hidden environment of another mechanism. Where it
-        is positive, how long a customer has been with the company (``Vintage`` above its median)
-        goes with the label just as sex does, at r in the majority and at -0.8, both, in the
-        minority: two features that turn round together give the minority away. The environments
-        of the training rows are then these two, and testing reverses both features.
+    minority : share of the training rows in a hidden environment of another mechanism: drivers
+        under 30, among whom sex correlates at -0.8 with the label, while the majority are drivers
+        of 30 and over. The age gives a hint of the environment, and the slope of sex turns round
+        with it. The environments of the training rows are then these two.
     path, verify : the user's own file; see `load_table`.
     """
     _check_setting(r, minority)
@@ -71,12 +71,11 @@ def car_insurance_task(
     frame = load_table(CUSTOMERS, path, download=False, verify=verify)
     features, label = frame.drop(columns="Response"), frame["Response"].to_numpy().astype(np.int64)
     male = (frame["Gender"] == "Male").to_numpy().astype(int)
-    loyal = (frame["Vintage"] > frame["Vintage"].median()).to_numpy().astype(int)
+    plan = _plan(r, minority, (frame["Age"] < YOUNG).to_numpy())
     rng = np.random.default_rng(seed)
-    deck = _Deck(label, male, loyal if minority else np.zeros_like(male), rng)
-    shares = _labelled_shares(r) if minority == 0 else {r: 1 - minority, MINORITY_R: minority}
-    parts = {at: deck.deal(round(n_train * share), at) for at, share in shares.items()}
-    test_rows = deck.deal(n_test, -r)
+    deck = _Deck(label, male, rng)
+    parts = {at: deck.deal(round(n_train * share), at, who) for at, (share, who) in plan.items()}
+    test_rows = deck.deal(n_test, -r, np.ones(len(label), dtype=bool))
     train_rows = np.concatenate(list(parts.values()))
     environments = np.repeat(np.arange(len(parts)), [len(rows) for rows in parts.values()])
     order = rng.permutation(len(train_rows))
@@ -108,45 +107,41 @@ def _check_setting(r: float, minority: float) -> None:
         raise ValueError(f"minority must be a share between 0 and 0.5; got {minority!r}.")
 
 
-def _labelled_shares(r: float) -> Mapping[float, float]:
-    """Shares of the three labelled environments, whose mean correlation is r."""
+def _plan(r: float, minority: float, young: BoolArray) -> dict[float, tuple[float, BoolArray]]:
+    """Correlation of each training environment -> its share of the rows, and who is eligible."""
+    if minority:
+        return {r: (1 - minority, ~young), MINORITY_R: (minority, young)}
     first, second, third = LABELLED_R
+    # The first two equal, the third what brings the mean correlation down to r.
     rest = ((first + second) / 2 - r) / ((first + second) / 2 - third)
-    return {first: (1 - rest) / 2, second: (1 - rest) / 2, third: rest}
+    shares = {first: (1 - rest) / 2, second: (1 - rest) / 2, third: rest}
+    return {at: (share, np.ones_like(young)) for at, share in shares.items()}
 
 
 class _Deck:
-    """Rows shuffled within cells and dealt out once each."""
+    """Rows shuffled within the cells of (label, sex), dealt out once each."""
 
-    def __init__(
-        self, label: np.ndarray, male: np.ndarray, loyal: np.ndarray, rng: np.random.Generator
-    ) -> None:
-        self.two_features = bool(loyal.any())
-        code = 4 * label + 2 * male + loyal
+    def __init__(self, label: np.ndarray, male: np.ndarray, rng: np.random.Generator) -> None:
         self.left = {
-            (k // 4, k // 2 % 2, k % 2): rng.permutation(np.flatnonzero(code == k))
-            for k in range(8)
+            (y, m): rng.permutation(np.flatnonzero((label == y) & (male == m)))
+            for y in (0, 1)
+            for m in (0, 1)
         }
 
-    def deal(self, n: int, r: float) -> np.ndarray:
-        """About ``n`` rows, label balanced, each tied feature agreeing with it at correlation r."""
+    def deal(self, n: int, r: float, eligible: np.ndarray) -> np.ndarray:
+        """About ``n`` eligible rows, label and sex balanced, their correlation r."""
+        shares = {cell: (1 + r if cell[0] == cell[1] else 1 - r) / 4 for cell in self.left}
         return np.concatenate(
-            [self._take(cell, round(n * self._share(cell, r))) for cell in self.left]
+            [self._take(cell, round(n * share), eligible) for cell, share in shares.items()]
         )
 
-    def _share(self, cell: Cell, r: float) -> float:
-        label, male, loyal = cell
-        agrees, differs = (1 + r) / 2, (1 - r) / 2
-        share = 0.5 * (agrees if male == label else differs)
-        if self.two_features:
-            return share * (agrees if loyal == label else differs)
-        return share if loyal == 0 else 0.0
-
-    def _take(self, cell: Cell, n: int) -> np.ndarray:
-        if len(self.left[cell]) < n:
+    def _take(self, cell: tuple[int, int], n: int, eligible: np.ndarray) -> np.ndarray:
+        rows = self.left[cell]
+        chosen = np.flatnonzero(eligible[rows])[:n]
+        if len(chosen) < n:
             raise ValueError(
-                f"{n} rows with (label, male, long-standing) = {cell} are needed and "
-                f"{len(self.left[cell])} are left: lower n_train or n_test."
+                f"{n} rows with (label, male) = {cell} are needed and {len(chosen)} are left: "
+                "lower n_train or n_test."
             )
-        taken, self.left[cell] = self.left[cell][:n], self.left[cell][n:]
-        return taken
+        self.left[cell] = np.delete(rows, chosen)
+        return rows[chosen]
