@@ -1,45 +1,274 @@
-"""A search by instability over one two-environment partition."""
+"""The default search: evidence pooled over many partitions, without anything to tune.
+
+Each round measures every feature still in play on a sample of the rows (`hetrisk.core.evidence`):
+whether it stands in for a curve, whether it is a consequence of the target, and how its slope
+changes between the environments of its own probes (`hetrisk.core.probes`). A feature leaves
+
+* as a *stand-in*, when the linear model leans on it, a flexible model does not, and its slope
+  differs between environments: it works only while the features keep their joint distribution;
+* as a *shifting consequence*, when it is an effect of the target whose mechanism is not the same
+  everywhere: P(target given feature) then differs between environments;
+* as a *consequence of a label*, when causes of the label are there to predict it: an effect of a
+  label that flips more often here than there leaves no trace in a pooled table, so its
+  mechanism cannot be tested, and the causes are the safe choice.
+
+What is left when nothing more leaves is the answer. Every test is valid under one homogeneous
+population, whatever its mean and noise, so homogeneous data are left alone.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from hetrisk.core.comparison import environment_fits, instability
-from hetrisk.core.discovery import HOMOGENEOUS, INVARIANT, Discovery, Evidence, SearchSettings
-from hetrisk.core.families import Family
-from hetrisk.core.mixture import fit_mixture
-from hetrisk.core.rows import IntArray, RowSource
+from hetrisk.core.conclusion import conclude
+from hetrisk.core.discovery import Discovery, SearchSettings
+from hetrisk.core.evidence import (
+    Change,
+    Consequences,
+    Redundancy,
+    consequences,
+    explained_share,
+    mean_log_likelihood,
+    mechanism_p_value,
+    redundancy,
+    slope_change,
+    two_sided,
+)
+from hetrisk.core.families import Bernoulli, Family
+from hetrisk.core.probes import Probe, fit_probes
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.terms import Term, choose_terms, restricted
+from hetrisk.core.trail import OF_A_LABEL, SHIFTING, STAND_IN, Finding, Trail
 
-THRESHOLD = 0.4
+SAMPLE_ROWS = 10_000  # rows the search looks at
+LEVEL = 0.05  # level of the test that a consequence has one mechanism
+CHANGE = 1e-3  # p-value at which the slope of a stand-in differs between environments
+UNSTABLE_INDEX = 0.4  # and how much it must differ, relative to its mean
+CAUSES = 2  # causes a label must have before its consequences are given up
+CAUSES_EXPLAIN = 0.2  # share of what all features explain that the others must explain alone
+FEWEST = 30  # rows below which nothing is searched for
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one round measured about the m features in play, for one target.
+
+    Attributes
+    ----------
+    terms : of the flexible mean.
+    redundancy, consequences : how the features are used, and which are effects of the target.
+    mechanism : (m,) p-value of one mechanism for effects; one for the others.
+    probes : per kind of probe (two slopes, two spreads), one a probed feature.
+    raw, excess : per kind, how slopes change between the environments of a feature's own probe:
+        in the linear model, and in the flexible one (what a curve cannot explain).
+    probed : features whose slopes were compared.
+    expendable : (m,) effects of a label that its causes can replace.
+    log_likelihood : mean over rows, of the linear fit.
+    """
+
+    terms: tuple[Term, ...]
+    redundancy: Redundancy
+    consequences: Consequences
+    mechanism: FloatArray
+    probes: tuple[list[Probe], ...]
+    raw: tuple[Change, ...]
+    excess: tuple[Change, ...]
+    probed: IntArray
+    expendable: BoolArray
+    log_likelihood: float
+
+    @property
+    def change_p_value(self) -> FloatArray:
+        """(m,) that the slope of a feature is the same in all environments of its probes."""
+        return _bonferroni([two_sided(change.z) for change in self.raw])
+
+    @property
+    def excess_p_value(self) -> FloatArray:
+        """(m,) the same, once curves are allowed for."""
+        return _bonferroni([two_sided(change.z) for change in self.excess])
+
+    @property
+    def index(self) -> FloatArray:
+        """(m,) largest instability over the probes."""
+        largest: FloatArray = np.max([change.index for change in self.raw], axis=0)
+        return largest
+
+    @property
+    def index_error(self) -> FloatArray:
+        """(m,) standard error of the largest instability."""
+        which = np.argmax([change.index for change in self.raw], axis=0)
+        error: FloatArray = np.choose(which, [change.error for change in self.raw])
+        return error
+
+    @property
+    def p_value(self) -> FloatArray:
+        """(m,) of the evidence against each feature, by the route that applies to it.
+
+        A consequence spends its level on two tests, nearly all of it on its mechanism.
+        """
+        split = np.minimum(self.mechanism / 0.98, self.excess_p_value / 0.02)
+        p = np.where(self.consequences.is_effect, split, self.excess_p_value)
+        p = np.where(self.redundancy.stand_in, self.change_p_value, p)
+        bounded: FloatArray = np.minimum(p, 1.0)
+        return bounded
+
+    @property
+    def stand_ins(self) -> BoolArray:
+        """(m,) stand-ins whose slope changes."""
+        unstable = (self.change_p_value < CHANGE) & (self.index > UNSTABLE_INDEX)
+        leaving: BoolArray = self.redundancy.stand_in & unstable
+        return leaving
+
+    @property
+    def shifting(self) -> BoolArray:
+        """(m,) consequences whose mechanism changes."""
+        effect = self.consequences.is_effect
+        p = np.where(effect, self.p_value, 1.0)
+        if p.min(initial=1.0) * effect.sum() >= LEVEL:
+            return np.zeros(len(p), dtype=bool)
+        leaving: BoolArray = p < LEVEL
+        return leaving
 
 
 def discover(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
 ) -> Discovery:
-    """Drop the features whose coefficients differ between two environments of a mixture."""
-    mixture = fit_mixture(rows, settings.n_environments or 2, family, seed=settings.seed)
-    partition = mixture.value
-    index, error = instability(environment_fits(rows, family, partition))
-    worst = np.array([index[groups == g].max() for g in groups])
-    support = worst <= THRESHOLD
-    verdict = HOMOGENEOUS if support.all() else INVARIANT
-    zero = np.zeros(len(index))
-    reasons = tuple(f"instability {value:.2f} against {THRESHOLD}" for value in worst)
-    record = {
-        "round": 1,
-        "n_environments": partition.n_environments,
-        "log_likelihood": float(mixture.path[-1]),
-        "objective": float(worst.max()),
-        "support": support.tolist(),
-        "chosen": True,
-    }
-    settings.verbose(f"round 1: {int(support.sum())} of {len(support)} features kept")
-    return Discovery(
-        support=support,
-        gates=support.astype(float),
-        partition=partition,
-        evidence=Evidence(index, error, zero, zero, zero + 1.0, reasons),
-        verdict=verdict,
-        reason=f"{int((~support).sum())} of {len(support)} features are unstable.",
-        history=(record,),
+    """Search standardised rows for features whose role changes between hidden environments."""
+    sample = rows.sample(SAMPLE_ROWS, settings.seed)
+    trail = Trail.start(sample)
+    if len(sample) >= max(FEWEST, 3 * sample.X.shape[1]):
+        for number in range(1, settings.max_rounds + 1):
+            trail = _round(trail, _targets(sample, family), groups, number)
+            settings.verbose(trail.message)
+            if not trail.going:
+                break
+    return conclude(trail, rows, sample, family, groups, settings)
+
+
+def _targets(sample: Rows, family: Family) -> list[tuple[Rows, Family]]:
+    """One target of numbers or of two labels; more labels are taken one against the rest."""
+    if family.n_outputs == 1:
+        return [(sample, family)]
+    return [
+        (replace(sample, y=(sample.y == code).astype(np.float64)), Bernoulli())
+        for code in np.unique(sample.y)
+    ]
+
+
+def _round(
+    trail: Trail, targets: list[tuple[Rows, Family]], groups: IntArray, number: int
+) -> Trail:
+    """Measure the features in play and take out those that must leave."""
+    columns = np.flatnonzero(trail.support)
+    measured = []
+    for i, (rows, family) in enumerate(targets):
+        visible = replace(rows, X=np.ascontiguousarray(rows.X[:, columns]))
+        known = restricted(trail.terms[i], columns) if trail.terms else None
+        # A term that lost a feature left a curve unexplained: choose again.
+        terms = known if known is not None and len(known) == len(trail.terms[i]) else None
+        measured.append(measure(visible, family, groups[columns], terms, everything=number == 1))
+    return trail.after(number, columns, groups, [_finding(m) for m in measured])
+
+
+def _finding(measured: Measured) -> Finding:
+    """What a round says: who leaves, by which route, and the numbers behind it."""
+    leaving = {STAND_IN: measured.stand_ins, SHIFTING: measured.shifting}
+    if measured.stand_ins.any():
+        # One stand-in at a time: of several that stand in for the same curve, each leans less.
+        strength = np.minimum(np.abs(measured.redundancy.lean), np.abs(measured.redundancy.shift))
+        first = np.argmax(np.where(measured.stand_ins, strength, -1.0))
+        leaving[STAND_IN] = np.arange(len(strength)) == first
+    leaving[OF_A_LABEL] = measured.expendable & ~measured.shifting
+    return Finding(
+        terms=measured.terms,
+        leaving=leaving,
+        suspect=measured.redundancy.stand_in | measured.consequences.is_effect,
+        probed=measured.probed,
+        index=measured.index,
+        index_error=measured.index_error,
+        p_value=measured.p_value,
+        probes=[probe for kind in measured.probes for probe in kind],
+        log_likelihood=measured.log_likelihood,
     )
+
+
+def measure(
+    rows: Rows,
+    family: Family,
+    groups: IntArray,
+    terms: tuple[Term, ...] | None = None,
+    everything: bool = True,
+) -> Measured:
+    """Measure the features of these rows.
+
+    Parameters
+    ----------
+    rows : sample of standardised rows.
+    family : Gaussian or Bernoulli.
+    groups : (m,) columns of one group share a decision.
+    terms : of the flexible mean, or None to choose them.
+    everything : probe every feature, not only those under suspicion.
+    """
+    m = rows.X.shape[1]
+    if terms is None:
+        terms = choose_terms(rows, family, groups)
+    fits = redundancy(rows, family, terms)
+    found = consequences(rows, family, groups)
+    suspect = fits.stand_in | found.is_effect
+    probed = np.arange(m) if everything else np.flatnonzero(suspect)
+    probes, raw, excess = _changes(rows, fits, terms, groups, probed)
+    mechanism = np.ones(m)
+    for j in np.flatnonzero(found.is_effect):
+        mechanism[j] = mechanism_p_value(rows, family, groups, found, int(j))
+    return Measured(
+        terms=terms,
+        redundancy=fits,
+        consequences=found,
+        mechanism=mechanism,
+        probes=probes,
+        raw=raw,
+        excess=excess,
+        probed=probed,
+        expendable=_expendable(rows, family, found),
+        log_likelihood=mean_log_likelihood(fits.linear, rows, family),
+    )
+
+
+def _changes(
+    rows: Rows, fits: Redundancy, terms: tuple[Term, ...], groups: IntArray, probed: IntArray
+) -> tuple[tuple[list[Probe], ...], tuple[Change, ...], tuple[Change, ...]]:
+    """Probe features and compare their slopes; stand-ins with all other slopes set free."""
+    m = rows.X.shape[1]
+    probes, raw, excess = [], [], []
+    stand_in = fits.stand_in[probed]
+    for tied in (True, False):
+        kind = fit_probes(rows, fits.flexible, terms, groups, probed, tied)
+        probes.append(kind)
+        shape = (len(rows), len(kind))
+        second = np.empty(shape)
+        for i, probe in enumerate(kind):
+            second[:, i] = probe.responsibilities(rows.X, rows.y)[:, 1]
+        change = slope_change(fits.linear, rows, probed, second).spread_over(probed, m)
+        sharp = slope_change(
+            fits.linear, rows, probed[stand_in], second[:, stand_in], others=True
+        ).spread_over(probed[stand_in], m)
+        raw.append(change.updated(sharp, fits.stand_in))
+        excess.append(slope_change(fits.flexible, rows, probed, second).spread_over(probed, m))
+    return tuple(probes), tuple(raw), tuple(excess)
+
+
+def _expendable(rows: Rows, family: Family, found: Consequences) -> BoolArray:
+    """Effects of a label that two causes or more can replace."""
+    none = np.zeros(rows.X.shape[1], dtype=bool)
+    causes = found.is_cause & ~found.is_effect
+    if family.closed_form or not found.is_effect.any() or causes.sum() < CAUSES:
+        return none
+    enough = explained_share(rows, family, ~found.is_effect) >= CAUSES_EXPLAIN
+    return found.is_effect if enough else none
+
+
+def _bonferroni(p_values: list[FloatArray]) -> FloatArray:
+    smallest: FloatArray = np.minimum(len(p_values) * np.min(p_values, axis=0), 1.0)
+    return smallest

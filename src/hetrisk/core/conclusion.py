@@ -1,0 +1,306 @@
+"""From what the rounds of a search measured to its answer: who left, why, at what price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.special import chdtrc
+
+from hetrisk.core.comparison import environment_fits, environment_moments, instability
+from hetrisk.core.discovery import (
+    HOMOGENEOUS,
+    INVARIANT,
+    Discovery,
+    Evidence,
+    Partition,
+    SearchSettings,
+)
+from hetrisk.core.evidence import leaving_out_cost, target_basis
+from hetrisk.core.families import Bernoulli, Family
+from hetrisk.core.iteration import Solution
+from hetrisk.core.linear import least_squares
+from hetrisk.core.mixture import MixtureParameters, fit_mixture
+from hetrisk.core.moments import moments
+from hetrisk.core.probes import Probe
+from hetrisk.core.rows import Additive, BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.trail import OF_A_LABEL, SHIFTING, STAND_IN, Trail
+from hetrisk.core.transfer import saving, soft_gate
+from hetrisk.core.working import working_fit
+
+POOL = 8  # partitions that risk across environments is averaged over
+DOUBT = 0.2  # a suspect that stays, but whose p-value is below this, gets a soft gate
+POLISH = 10  # EM iterations over all rows, from what a sample found
+CONFIRMED_INDEX = 0.4  # instability a stand-in must show on all rows
+CONFIRMED_LEVEL = 0.05  # level of the test of a mechanism on all rows
+
+WHY = {
+    STAND_IN: "it stands in for a curve that a linear model cannot draw, and its slope differs "
+    "between environments",
+    SHIFTING: "it is a consequence of the target whose mechanism is not the same in all rows",
+    OF_A_LABEL: "it is a consequence of the label, and causes of the label can replace it",
+}
+
+T = TypeVar("T", bound=Additive)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows held in memory as one block."""
+
+    rows: Rows
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.rows.X.shape[1])
+
+    def sum(self, function: Callable[[Rows], T]) -> T:
+        """Apply the function to the one block."""
+        return function(self.rows)
+
+    def sample(self, size: int, seed: int) -> Rows:
+        """Return the rows."""
+        return self.rows
+
+
+def conclude(
+    trail: Trail,
+    rows: RowSource,
+    sample: Rows,
+    family: Family,
+    groups: IntArray,
+    settings: SearchSettings,
+) -> Discovery:
+    """Confirm on all rows what left, price it, and put the verdict into words."""
+    support = trail.support
+    if rows.n_rows > len(sample):
+        support = _confirmed(trail, rows, sample, family, groups)
+    gates = _gates(trail, sample, support)
+    support = support & (gates > 0)
+    left = trail.varies & ~support
+    environments = _environments(rows, family, left, settings)
+    partition = environments.value
+    evidence = Evidence(
+        instability=trail.index,
+        instability_error=trail.index_error,
+        cost=_costs(sample, family, support, trail.varies, groups),
+        saving=_saving(trail, sample, support, left, partition),
+        p_value=trail.p_value,
+        reason=tuple(_reason(trail, j, gates) for j in range(len(gates))),
+    )
+    return Discovery(
+        support=support,
+        gates=gates,
+        partition=partition,
+        evidence=evidence,
+        verdict=INVARIANT if left.any() else HOMOGENEOUS,
+        reason=_verdict(trail, sample, family, support, left),
+        history=_history(trail, support, environments),
+    )
+
+
+def _confirmed(
+    trail: Trail, rows: RowSource, sample: Rows, family: Family, groups: IntArray
+) -> BoolArray:
+    """Support once what left on the sample has been asked of all rows: who does not shift stays."""
+    support = trail.support.copy()
+    for group in np.unique(groups[trail.varies & ~trail.support]):
+        members = np.flatnonzero(groups == group)
+        if not any(_still_leaves(trail, rows, sample, family, int(j)) for j in members):
+            support[members] = trail.varies[members]
+    return support
+
+
+def _still_leaves(trail: Trail, rows: RowSource, sample: Rows, family: Family, j: int) -> bool:
+    if trail.route[j] == STAND_IN:
+        columns = trail.support.copy()
+        columns[j] = True
+        for probe in trail.probes[j]:
+            index, error = instability(environment_fits(rows, family, probe, columns))
+            if index[j] > max(CONFIRMED_INDEX, 3 * error[j]):
+                return True
+        return False
+    if trail.route[j] == SHIFTING and family.closed_form:
+        return _mechanism_on_all_rows(rows, sample, family, j) < CONFIRMED_LEVEL
+    return bool(trail.route[j])
+
+
+def _mechanism_on_all_rows(rows: RowSource, sample: Rows, family: Family, j: int) -> float:
+    """p-value that the spread of feature j about the target does not depend on the others."""
+    known = np.column_stack([np.ones(len(sample)), target_basis(sample.y, family)])
+    mean: FloatArray = np.asarray(np.linalg.lstsq(known, sample.X[:, j], rcond=None)[0])
+    m = rows.sum(partial(_spread_rows, j=j, mean=mean, family=family))
+    fit = least_squares(m)
+    tested = slice(len(mean), None)
+    coef, covariance = fit.coef[tested], fit.coef_covariance[tested, tested]
+    statistic = float(coef @ np.linalg.lstsq(covariance, coef, rcond=None)[0])
+    return float(chdtrc(len(coef), statistic))
+
+
+def _spread_rows(rows: Rows, j: int, mean: FloatArray, family: Family) -> Any:
+    """Moments of (functions of y, |y|, the other features) and |x_j - E(x_j | y)|."""
+    known = target_basis(rows.y, family)
+    spread = np.abs(rows.X[:, j] - mean[0] - known @ mean[1:])
+    others = np.delete(rows.X, j, axis=1)
+    columns = np.column_stack([known, np.abs(rows.y), others])
+    return moments(Rows(columns, spread, rows.weight))
+
+
+def _gates(trail: Trail, sample: Rows, support: BoolArray) -> FloatArray:
+    """One for features that stay, zero for those that left, between for those in doubt."""
+    gates = support.astype(np.float64)
+    doubtful = trail.suspect & support & (trail.p_value < DOUBT)
+    pooled = moments(sample)
+    for j in np.flatnonzero(doubtful):
+        own = [environment_moments(Held(sample), p) for p in trail.probes.get(int(j), [])]
+        gates[j] = soft_gate(own, pooled, support, int(j))
+    return gates
+
+
+def _environments(
+    rows: RowSource, family: Family, left: BoolArray, settings: SearchSettings
+) -> Solution[MixtureParameters]:
+    """Environments as the features that left tell them apart: a mixture of y on those.
+
+    Variances are tied or free, whichever the Bayesian information criterion prefers. Where
+    nothing left there is one environment, unless a number was asked for.
+    """
+    K = settings.n_environments or (2 if left.any() else 1)
+    columns = left if left.any() else None
+    fit = partial(
+        fit_mixture, rows, K, family, columns=columns, seed=settings.seed, n_init=12, tol=1e-6
+    )
+    tied = fit(tied_variance=True, max_iter=POLISH)
+    if K == 1 or not family.closed_form:
+        return tied
+    free = fit(tied_variance=False, max_iter=POLISH)
+    price = 0.5 * (K - 1) * np.log(rows.n_rows) / rows.n_rows
+    return free if free.path[-1] - tied.path[-1] > price else tied
+
+
+def _costs(
+    sample: Rows, family: Family, support: BoolArray, varies: BoolArray, groups: IntArray
+) -> FloatArray:
+    """(d,) relative rise of the training error when a feature (its group) is not in the model."""
+    costs = np.zeros(len(support))
+    if family.n_outputs > 1:
+        targets = [(sample.y == code).astype(np.float64) for code in np.unique(sample.y)]
+        parts = [
+            _costs(Rows(sample.X, y, sample.weight), Bernoulli(), support, varies, groups)
+            for y in targets
+        ]
+        return np.asarray(np.mean(parts, axis=0))
+    base = _fit_on(sample, family, support)
+    place = np.cumsum(support) - 1
+    for group in np.unique(groups[varies]):
+        members = np.flatnonzero((groups == group) & varies)
+        if support[members].all():
+            costs[members] = leaving_out_cost(base, sample, family, place[members])
+        else:
+            wider = support.copy()
+            wider[members] = True
+            fit = _fit_on(sample, family, wider)
+            own = (np.cumsum(wider) - 1)[members]
+            costs[members] = leaving_out_cost(fit, sample, family, own)
+    return costs
+
+
+def _fit_on(sample: Rows, family: Family, columns: BoolArray) -> Any:
+    rows = Rows(sample.X[:, columns], sample.y, sample.weight)
+    return working_fit(rows, family, np.empty((len(rows), 0)))
+
+
+def _saving(
+    trail: Trail, sample: Rows, support: BoolArray, left: BoolArray, partition: Partition
+) -> FloatArray:
+    pool: list[Partition] = list(_pool(trail, left))
+    if left.any():
+        pool.append(partition)
+    fall = saving([environment_moments(Held(sample), p) for p in pool], support)
+    return np.asarray(fall * trail.varies)
+
+
+def _pool(trail: Trail, left: BoolArray) -> list[Probe]:
+    """Probes of the features that left, or, where none did, of the most unstable ones."""
+    order = np.flatnonzero(left) if left.any() else np.argsort(-trail.index, kind="stable")
+    probes = [probe for j in order for probe in trail.probes.get(int(j), [])]
+    return probes[:POOL]
+
+
+def _reason(trail: Trail, j: int, gates: FloatArray) -> str:
+    numbers = f"instability {trail.index[j]:.2f}, p = {_p(trail.p_value[j])}"
+    if not trail.varies[j]:
+        return "Left out: it never varies."
+    if gates[j] == 0:
+        why = WHY[trail.route[j]] if trail.route[j] else "shutting its gate costs nothing"
+        return f"Left out: {why} ({numbers})."
+    if trail.route[j]:
+        return f"Kept: what spoke against it in a sample is not borne out by all rows ({numbers})."
+    if gates[j] < 1:
+        return f"Kept in part, gate {gates[j]:.2f}: it is under suspicion ({numbers})."
+    return f"Kept: nothing speaks against it ({numbers})."
+
+
+def _verdict(
+    trail: Trail, sample: Rows, family: Family, support: BoolArray, left: BoolArray
+) -> str:
+    if not left.any():
+        strongest = float(trail.p_value[trail.varies].min(initial=1.0))
+        return (
+            f"No usable heterogeneity: none of the {int(trail.varies.sum())} features stands in "
+            "for a curve or is a consequence of the target with a mechanism that changes "
+            f"(smallest p = {_p(strongest)}). The model is plain ERM on all features."
+        )
+    routes = [trail.route[j] for j in np.flatnonzero(left)]
+    parts = [f"{routes.count(name)} {name}" for name in WHY if name in routes]
+    price = _price(sample, family, support, trail.varies)
+    return (
+        f"{int(left.sum())} of {int(trail.varies.sum())} features were left out "
+        f"({', '.join(parts)}). Where nothing shifts, that costs {100 * price:.1f} % more error."
+    )
+
+
+def _price(sample: Rows, family: Family, support: BoolArray, varies: BoolArray) -> float:
+    """Relative rise of the training error when all that left is left out together."""
+    if family.n_outputs > 1:
+        return 0.0
+    every = np.flatnonzero(~support[varies])
+    return leaving_out_cost(_fit_on(sample, family, varies), sample, family, every)
+
+
+def _p(value: float) -> str:
+    return f"{value:.2g}" if value >= 1e-4 else "below 0.0001"
+
+
+def _history(
+    trail: Trail, support: BoolArray, environments: Solution[MixtureParameters]
+) -> tuple[dict[str, Any], ...]:
+    """One record a round; the last, which found nothing more to leave, is the one chosen."""
+    last = {
+        "n_environments": environments.value.n_environments,
+        "support": support.tolist(),
+        "chosen": True,
+        "mixture_log_likelihood": float(environments.path[-1]),
+        "mixture_path": environments.path.tolist(),
+    }
+    empty = {
+        "round": 1,
+        "log_likelihood": float(environments.path[-1]),
+        "objective": 1.0,
+        "left_out": [],
+        "routes": [],
+        "instability": trail.index.tolist(),
+        "p_value": trail.p_value.tolist(),
+        "terms": [],
+    }
+    records = list(trail.records) or [empty]
+    return (*records[:-1], {**records[-1], **last})

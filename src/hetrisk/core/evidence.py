@@ -1,0 +1,340 @@
+"""The evidence on each feature: is it a stand-in, a consequence, and does its role change?
+
+Three questions, each answered by a test that holds under one homogeneous population:
+
+*Redundancy.* Does the linear model lean on a feature that a flexible model has no use for? Then
+it stands in for a curve the linear model cannot draw, and works only as long as the features
+keep their joint distribution (Stein's lemma: with elliptical features no stand-in exists).
+
+*Consequence.* Once the target is known, is the feature independent of all others, though before
+it was not? Causes of a common effect behave the other way round, so the feature is an effect of
+the target (the collider rule of constraint-based causal discovery). Whether its mechanism is the
+same everywhere can then be tested: its spread about the target must not depend on other features.
+
+*Change.* Between the environments of a partition, does the feature's slope differ? The
+instability index is the spread of the slope beyond its standard error, relative to its mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import chdtrc, fdtrc, ndtr
+
+from hetrisk.core.families import Family, Gaussian
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.terms import Term, term_values
+from hetrisk.core.working import WorkingFit, working_fit
+
+LEAN = (
+    3.0  # robust z at which the linear model leans on a feature, and leans less on it when flexible
+)
+STAND_IN = 0.2  # a stand-in keeps less than this share of its coefficient in the flexible model
+LEAST_ROWS = 20.0  # an environment of fewer effective rows says nothing
+MARGINAL = 1e-6  # p-value at which a feature depends on the others
+CONDITIONAL = 1e-3  # p-value above which it does not, once the target is known ...
+CONDITIONAL_SHARE = 0.02  # ... or the share of the dependence that may be left in large tables
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """How the linear and the flexible model use each of the d features.
+
+    Attributes
+    ----------
+    lean : (d,) robust z of the linear coefficient.
+    shift : (d,) change of the coefficient from linear to flexible, over its standard error.
+    needed : (d,) the flexible model uses the feature.
+    linear, flexible : the two fits.
+    """
+
+    lean: FloatArray
+    shift: FloatArray
+    needed: BoolArray
+    linear: WorkingFit
+    flexible: WorkingFit
+
+    @property
+    def stand_in(self) -> BoolArray:
+        """(d,) the linear model leans on the feature only in place of something else."""
+        leaning = (np.abs(self.lean) > LEAN) & (np.abs(self.shift) > LEAN)
+        stand_in: BoolArray = leaning & ~self.needed
+        return stand_in
+
+
+def redundancy(rows: Rows, family: Family, terms: tuple[Term, ...]) -> Redundancy:
+    """Compare the fit of y on X with the fit on X and the terms."""
+    d = rows.X.shape[1]
+    linear = working_fit(rows, family, np.empty((len(rows), 0)))
+    lean = linear.z[1:]
+    if not terms:
+        return Redundancy(lean, np.zeros(d), np.ones(d, dtype=bool), linear, linear)
+    flexible = working_fit(rows, family, term_values(terms, rows.X))
+    own, bent = linear.coef[1:], flexible.coef[1 : d + 1]
+    error = np.abs(own) / np.maximum(np.abs(lean), 1e-300)
+    in_terms = np.isin(np.arange(d), [f for term in terms for f in term.features])
+    used = (np.abs(flexible.z[1 : d + 1]) >= LEAN) & (np.abs(bent) >= STAND_IN * np.abs(own))
+    return Redundancy(lean, (own - bent) / error, in_terms | used, linear, flexible)
+
+
+@dataclass(frozen=True)
+class Change:
+    """How the slope of each of m features differs between the two environments of its probe.
+
+    ``index`` (m,) is tau / |mean slope| with tau^2 = max(0, (gap/2)^2 - (error/2)^2), the mean
+    taken no smaller than the error of the gap; ``error`` its standard error to first order, ``z`` the gap between the two slopes over its robust
+    standard error (zero where an environment is too small to say).
+    """
+
+    index: FloatArray
+    error: FloatArray
+    z: FloatArray
+
+    def spread_over(self, features: IntArray, m: int) -> Change:
+        """Return the same for m features, nothing having changed where nothing was measured."""
+        spread = [np.zeros(m) for _ in range(3)]
+        for whole, part in zip(spread, (self.index, self.error, self.z), strict=True):
+            whole[features] = part
+        return Change(*spread)
+
+    def updated(self, other: Change, where: BoolArray) -> Change:
+        """Return the other's values where ``where`` holds, its own elsewhere."""
+        return Change(
+            np.where(where, other.index, self.index),
+            np.where(where, other.error, self.error),
+            np.where(where, other.z, self.z),
+        )
+
+
+def slope_change(
+    fit: WorkingFit, rows: Rows, features: IntArray, second: FloatArray, others: bool = False
+) -> Change:
+    """Add to ``fit`` the interaction of a feature with its partition, for each on its own.
+
+    Parameters
+    ----------
+    fit : a fit of y on (1, X, ...).
+    rows : the rows behind it.
+    features : (m,) columns of X.
+    second : (n, m) probability of the second environment of each feature's partition.
+    others : let the slopes of all other features change with the partition as well: slower, and
+        sharper, because their changes are then not laid at this feature's door.
+    """
+    if others:
+        parts = [
+            _full_change(fit, rows, int(j), r) for j, r in zip(features, second.T, strict=True)
+        ]
+        return Change(*np.array(parts, dtype=float).reshape(-1, 3).T)
+    x = rows.X[:, features]
+    share = (rows.weight[:, None] * second).sum(axis=0) / rows.weight.sum()
+    interaction = (second - share) * x
+    W, e = fit.curvature[:, None], fit.residual[:, None]
+    level, slope = fit.residualised(second - share), fit.residualised(interaction)
+    level_size = np.maximum((W * level**2).sum(axis=0), 1e-300)
+    own = slope - level * ((W * level * slope).sum(axis=0) / level_size)
+    size = (W * own**2).sum(axis=0)
+    told = size > 1e-6 * np.maximum((W * interaction**2).sum(axis=0), 1e-300)
+    told &= _large_enough(second, rows.weight)
+    size = np.where(told, size, 1.0)
+    gap = (own * e).sum(axis=0) / size
+    left = e - W * (own * gap + level * ((level * e).sum(axis=0) / level_size))
+    influence = own * left / (1.0 - fit.leverage[:, None])
+    error = np.sqrt((influence**2).sum(axis=0)) / size
+    mean = _mean_slope(fit, features, interaction, gap, share)
+    return _change(gap, error, mean, told)
+
+
+def _full_change(
+    fit: WorkingFit, rows: Rows, j: int, second: FloatArray
+) -> tuple[float, float, float]:
+    """Index, its error and z of one feature when every slope may differ between environments."""
+    share = float(rows.weight @ second / rows.weight.sum())
+    centred = (second - share)[:, None]
+    d = rows.X.shape[1]
+    full = fit.extended(np.column_stack([centred, centred * rows.X]))
+    place = full.design.shape[1] - d + j
+    told = _large_enough(second[:, None], rows.weight)
+    error = np.sqrt(max(full.covariance[place, place], 0.0))
+    gap = full.coef[place]
+    mean = full.coef[1 + j] + gap * (0.5 - share)
+    change = _change(np.array([gap]), np.array([error]), np.array([mean]), told)
+    return float(change.index[0]), float(change.error[0]), float(change.z[0])
+
+
+def _change(gap: FloatArray, error: FloatArray, mean: FloatArray, told: BoolArray) -> Change:
+    tau = 0.5 * np.sqrt(np.maximum(gap**2 - error**2, 0.0))
+    # A slope that cannot be told from zero is taken to be as large as its error.
+    mean = np.maximum(np.hypot(mean, error), 1e-12)
+    index = np.where(told, tau / mean, 0.0)
+    index_error = np.where(told, 0.5 * error / mean * np.sqrt(1 + index**2), 0.0)
+    return Change(index, index_error, np.where(told, gap / np.maximum(error, 1e-300), 0.0))
+
+
+def _mean_slope(
+    fit: WorkingFit,
+    features: IntArray,
+    interaction: FloatArray,
+    gap: FloatArray,
+    share: FloatArray,
+) -> FloatArray:
+    """Unweighted mean of the slopes in the two environments, the interaction added."""
+    cross = fit.design.T @ (fit.curvature[:, None] * interaction)
+    moved = np.einsum("jk,kj->j", fit.bread[1 + features], cross)
+    mean: FloatArray = fit.coef[1 + features] - moved * gap + gap * (0.5 - share)
+    return mean
+
+
+def _large_enough(second: FloatArray, weight: FloatArray) -> BoolArray:
+    """Whether both environments hold at least `LEAST_ROWS` effective rows (Kish)."""
+    enough = np.ones(second.shape[1], dtype=bool)
+    for part in (second, 1.0 - second):
+        w = weight[:, None] * part
+        enough &= w.sum(axis=0) ** 2 / np.maximum((w**2).sum(axis=0), 1e-300) >= LEAST_ROWS
+    return enough
+
+
+@dataclass(frozen=True)
+class Consequences:
+    """Which features look like effects of the target.
+
+    Attributes
+    ----------
+    is_effect : (d,) depends on the others, but not once the target is known.
+    is_cause : (d,) depends on the others more once the target is known.
+    share : (d,) part of the dependence on the others that knowing the target leaves.
+    noise : (n, d) each feature less its mean given the target.
+    """
+
+    is_effect: BoolArray
+    is_cause: BoolArray
+    share: FloatArray
+    noise: FloatArray
+
+
+def target_basis(y: FloatArray, family: Family) -> FloatArray:
+    """(n, b) functions of the target: powers of a number, or the label itself."""
+    if not family.closed_form:
+        return y[:, None]
+    clipped = np.clip(y, -4.0, 4.0)
+    return np.column_stack([clipped, clipped**2, clipped**3])
+
+
+def consequences(rows: Rows, family: Family, groups: IntArray) -> Consequences:
+    """Compare what the features say of each other before and after the target is known."""
+    X, w = rows.X, rows.weight / rows.weight.sum()
+    effective = 1.0 / float((w**2).sum())
+    centred = X - w @ X
+    known = target_basis(rows.y, family)
+    known = known - w @ known
+    fitted = np.linalg.lstsq(
+        np.sqrt(w)[:, None] * known, np.sqrt(w)[:, None] * centred, rcond=None
+    )[0]
+    noise = centred - known @ fitted
+    before = _explained(centred, w, groups)
+    after = _explained(noise, w, groups)
+    total, left = w @ centred**2, w @ noise**2
+    share = after * left / np.maximum(before * total, 1e-12)
+    others = np.array([(groups != g).sum() for g in groups], dtype=float)
+    p_before = _f_test(before, others, effective - others - 1)
+    p_after = _f_test(after, others, effective - others - 1 - known.shape[1])
+    free = (p_after > CONDITIONAL) | (share < CONDITIONAL_SHARE)
+    effect = (p_before < MARGINAL) & free
+    cause = (p_after < MARGINAL) & (share > 1.0)
+    return Consequences(effect, cause, share, noise)
+
+
+def _explained(columns: FloatArray, w: FloatArray, groups: IntArray) -> FloatArray:
+    """(d,) share of each column's variance that columns outside its group explain."""
+    covariance = columns.T @ (w[:, None] * columns)
+    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    correlation = covariance / np.outer(scale, scale) + 1e-9 * np.eye(len(scale))
+    explained = np.zeros(len(scale))
+    for group in np.unique(groups):
+        own, other = np.flatnonzero(groups == group), np.flatnonzero(groups != group)
+        if len(other):
+            cross = correlation[np.ix_(other, own)]
+            solved = np.linalg.solve(correlation[np.ix_(other, other)], cross)
+            explained[own] = (cross * solved).sum(axis=0)
+    clipped: FloatArray = np.clip(explained, 0.0, 1.0 - 1e-12)
+    return clipped
+
+
+def _f_test(explained: FloatArray, df: FloatArray, left: FloatArray) -> FloatArray:
+    """p-value of no linear dependence, one where there are too few rows to say."""
+    sound = (left > 0) & (df > 0)
+    df, left = np.where(sound, df, 1.0), np.where(sound, left, 1.0)
+    p: FloatArray = np.where(sound, fdtrc(df, left, explained / (1 - explained) * left / df), 1.0)
+    return p
+
+
+def mechanism_p_value(
+    rows: Rows, family: Family, groups: IntArray, found: Consequences, j: int
+) -> float:
+    """p-value of one mechanism: |x_j - E(x_j | y)| does not depend on other features given y.
+
+    A robust Wald test in the regression of the absolute noise of the effect j on functions of
+    the target, the other features, and the absolute noise of the other effects (environments
+    that change several mechanisms at once make them rise and fall together).
+    """
+    outside = groups != groups[j]
+    known = target_basis(rows.y, family)
+    known = np.column_stack([known, np.abs(rows.y)]) if family.closed_form else known
+    others = np.column_stack(
+        [rows.X[:, outside], np.abs(found.noise[:, outside & found.is_effect])]
+    )
+    response = Rows(known, np.abs(found.noise[:, j]), rows.weight)
+    fit = working_fit(response, Gaussian(), others)
+    tested = slice(1 + known.shape[1], None)
+    return wald_p_value(fit.coef[tested], fit.covariance[tested, tested])
+
+
+def wald_p_value(coef: FloatArray, covariance: FloatArray) -> float:
+    """p-value of all coefficients being zero, by the chi-squared test."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    unit = covariance / np.outer(scale, scale)
+    values, vectors = np.linalg.eigh(unit)
+    kept = values > 1e-8 * max(float(values[-1]), 1e-300)
+    projected = vectors[:, kept].T @ (coef / scale)
+    return float(chdtrc(int(kept.sum()), float((projected**2 / values[kept]).sum())))
+
+
+def two_sided(z: FloatArray) -> FloatArray:
+    """p-values of normal scores."""
+    p: FloatArray = 2.0 * ndtr(-np.abs(z))
+    return p
+
+
+def mean_log_likelihood(fit: WorkingFit, rows: Rows, family: Family) -> float:
+    """Mean log likelihood of the rows under a fit, at the best variance for numbers."""
+    eta, total = fit.design @ fit.coef, float(rows.weight.sum())
+    variance = 1.0
+    if family.closed_form:
+        variance = max(float(rows.weight @ (rows.y - eta) ** 2) / total, 1e-300)
+    return float(rows.weight @ family.log_density(rows.y, eta, variance)) / total
+
+
+def explained_share(rows: Rows, family: Family, columns: BoolArray) -> float:
+    """Share of the log likelihood that all features gain which some of them gain alone."""
+    fits = [
+        working_fit(replace(rows, X=rows.X[:, keep]), family, np.empty((len(rows), 0)))
+        for keep in (np.zeros_like(columns), columns, np.ones_like(columns))
+    ]
+    null, some, every = (mean_log_likelihood(fit, rows, family) for fit in fits)
+    return (some - null) / max(every - null, 1e-300)
+
+
+def leaving_out_cost(fit: WorkingFit, rows: Rows, family: Family, columns: IntArray) -> float:
+    """Relative rise of the error on these rows when columns of X leave the fit, to first order.
+
+    Root mean square error for numbers, deviance for labels.
+    """
+    index = 1 + columns
+    own = fit.coef[index]
+    rise = float(own @ np.linalg.lstsq(fit.bread[np.ix_(index, index)], own, rcond=None)[0])
+    if family.closed_form:
+        left = float((fit.residual**2 / np.maximum(rows.weight, 1e-300)).sum())
+        return float(np.sqrt(1.0 + rise / max(left, 1e-300)) - 1.0)
+    eta = fit.design @ fit.coef
+    deviance = -2.0 * float((rows.weight * family.log_density(rows.y, eta)).sum())
+    return rise / max(deviance, 1e-300)

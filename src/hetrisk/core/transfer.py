@@ -1,0 +1,101 @@
+"""Risk in one environment of a model fitted in another: the paper's cross-environment information.
+
+Everything here needs the moments of the environments alone. Labels are treated as numbers (the
+linear probability model): what is wanted is which features carry over, not the last digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hetrisk.core.linear import least_squares, risk
+from hetrisk.core.moments import Moments
+from hetrisk.core.rows import BoolArray, FloatArray
+
+LEAST_ROWS_A_FEATURE = 3.0  # an environment is fitted only with this many rows for each feature
+LEAST_ROWS = 20.0
+GATES = (1.0, 0.75, 0.5, 0.25, 0.0)
+GUARD = 1.02  # a soft gate may raise the error on the training mixture by at most this factor
+
+
+def saving(pool: list[Moments], support: BoolArray) -> FloatArray:
+    """(d,) relative fall of the error across environments when a feature is left out.
+
+    For every partition of the pool the model is fitted in one environment and tested in another,
+    with and without the feature; features outside the support are judged by adding them to it.
+    Log ratios of root mean square errors are averaged, each pair weighing as much as the rows
+    it is tested on, so that a few odd rows do not rule.
+    """
+    d = len(support)
+    total, weight = np.zeros(d), 0.0
+    for fitted, tested, share in _pairs(pool, int(support.sum())):
+        total += share * _log_ratios(fitted, tested, support)
+        weight += share
+    relative: FloatArray = 1.0 - np.exp(total / weight) if weight > 0 else total
+    return relative
+
+
+def soft_gate(pool: list[Moments], pooled: Moments, support: BoolArray, feature: int) -> float:
+    """Share of a doubtful feature to let through, chosen by risk across environments.
+
+    A gate g < 1 is a ridge of (1 - g) / g on the standardised feature. Gates that raise the
+    error on the training mixture beyond the guard are not considered.
+    """
+    best, chosen = np.inf, 1.0
+    ceiling = GUARD**2 * _risk_of(pooled, pooled, support, feature, 1.0)
+    for gate in GATES:
+        if _risk_of(pooled, pooled, support, feature, gate) > ceiling:
+            break
+        risks = [
+            (share, _risk_of(fitted, tested, support, feature, gate))
+            for fitted, tested, share in _pairs(pool, int(support.sum()))
+        ]
+        mean = sum(share * value for share, value in risks)
+        if risks and mean < best:
+            best, chosen = mean, gate
+    return chosen
+
+
+def gated(m: Moments, feature: int, gate: float) -> Moments:
+    """Moments whose least squares fit lets a share ``gate`` of one feature through."""
+    scatter = m.scatter.copy()
+    scatter[feature, feature] *= 1.0 / gate
+    return Moments(m.weight, m.mean, scatter)
+
+
+def _risk_of(
+    fitted: Moments, tested: Moments, support: BoolArray, feature: int, gate: float
+) -> float:
+    columns = support.copy()
+    columns[feature] = gate > 0
+    fit = least_squares(gated(fitted, feature, gate) if gate > 0 else fitted, columns)
+    return risk(tested, fit.coef, fit.intercept)
+
+
+def _pairs(pool: list[Moments], n_features: int) -> Iterator[tuple[Moments, Moments, float]]:
+    """Environments to fit in and to test in, with the share of rows tested on."""
+    for partition in pool:
+        every = float(partition.weight.sum())
+        for a, size in enumerate(partition.weight):
+            if size < max(LEAST_ROWS, LEAST_ROWS_A_FEATURE * n_features):
+                continue
+            for b, tested in enumerate(partition.weight):
+                if b != a and tested >= LEAST_ROWS:
+                    yield partition[a], partition[b], float(tested) / every
+
+
+def _log_ratios(fitted: Moments, tested: Moments, support: BoolArray) -> FloatArray:
+    """(d,) log of the error without each feature over the error with it."""
+    base = least_squares(fitted, support)
+    base_risk = max(risk(tested, base.coef, base.intercept), 1e-300)
+    ratios = np.zeros(len(support))
+    for j in range(len(support)):
+        other = support.copy()
+        other[j] = not support[j]
+        fit = least_squares(fitted, other)
+        other_risk = max(risk(tested, fit.coef, fit.intercept), 1e-300)
+        ratio = 0.5 * np.log(other_risk / base_risk)
+        ratios[j] = ratio if support[j] else -ratio
+    return ratios
