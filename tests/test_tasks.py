@@ -1,13 +1,26 @@
 """Tasks made from simulations and from a user's own table."""
 
+import doctest
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetrisk.datasets import TASKS, Labelled, Sample, ShiftTask, load_task, task_settings
+from hetrisk.datasets import (
+    TASKS,
+    Labelled,
+    Sample,
+    ShiftTask,
+    load_task,
+    registry,
+    selection_bias,
+    task_settings,
+)
+from hetrisk.datasets import task as task_module
 
+DOCUMENTED = (registry, selection_bias, task_module)
 SIMULATED = ("selection_bias", "anti_causal", "cats_and_dogs")
 
 
@@ -321,3 +334,10 @@ def test_from_frame_refuses_bad_tables():
         ShiftTask.from_frame(frame.assign(shop=None), "sold", "shop", test=["9"])
     with pytest.raises(ValueError, match="target column 'sold' must hold finite numbers"):
         ShiftTask.from_frame(frame.assign(sold=[np.inf, *range(239)]), "sold", "shop", test=["9"])
+
+
+@pytest.mark.parametrize("module", DOCUMENTED)
+def test_examples_in_the_documentation_run(module):
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

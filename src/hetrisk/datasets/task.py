@@ -146,10 +146,11 @@ class ShiftTask:
 
         Examples
         --------
-        >>> frame = pd.DataFrame({"x": range(60), "y": np.arange(60.0) ** 0.5, "year": [1, 2] * 30})
-        >>> task = ShiftTask.from_frame(frame, "y", "year", test=["2"])
+        >>> x = np.random.default_rng(0).standard_normal(60)
+        >>> frame = pd.DataFrame({"x": x, "y": 2 * x, "year": [2024, 2025] * 30})
+        >>> task = ShiftTask.from_frame(frame, "y", "year", test=["2025"])
         >>> task.train.X.shape, list(task.test)
-        ((30, 1), ['2'])
+        ((30, 1), ['2025'])
         """
         table = LabelledFrame.read(frame, target, environment, task_type, features)
         return cls._hold_out(table, [str(label) for label in test], category, name)
