@@ -142,7 +142,7 @@ def test_a_very_wide_table_with_very_long_names_stays_small():
     summary = replace(summary, spreads=(spread,) * 2000)
     page = render_summary(summary)
     assert len(page.encode()) < 2_000_000
-    assert "The 500 most unstable of 2000 features" in Page(page).text
+    assert "The first 500 of 2000 features" in Page(page).text
 
 
 def test_the_same_model_gives_the_same_page():
@@ -153,7 +153,7 @@ def test_the_first_screen_answers():
     page = Page(render(fitted(["sun", "rain", "wind", "fog"]))).text
     start = page[: page.index("How to read this page")]
     assert "leaves out 2 of 4 features" in start
-    assert "between 2 hidden groups of rows" in start
+    assert "what they say about the target is not safe" in start
     assert "Because the numbers say so." in start
     assert "Kept 2 the model uses them" in start
     assert "Left out 2 the model ignores them sun rain" in start
@@ -195,15 +195,16 @@ def test_equal_errors_are_said_to_be_equal():
     ("used", "gate", "p_value", "decision"),
     [
         (True, 1.0, 0.5, Decision.KEPT),
-        (True, 1.0, 0.01, Decision.UNCERTAIN),
-        (False, 0.0, 0.01, Decision.UNCERTAIN),
+        (True, 1.0, 0.02, Decision.KEPT),
+        (False, 0.0, 0.02, Decision.UNCERTAIN),
         (False, 0.0, 1e-6, Decision.DROPPED),
         (False, 0.0, 1.0, Decision.DROPPED),  # left out for another reason than instability
         (True, 0.5, 1.0, Decision.UNCERTAIN),
+        (False, 0.5, 1e-6, Decision.UNCERTAIN),
         (True, 1.0, math.nan, Decision.KEPT),  # a method that measures no p-value
     ],
 )
-def test_uncertain_is_evidence_neither_strong_nor_absent(used, gate, p_value, decision):
+def test_uncertain_is_a_half_open_gate_or_thin_evidence(used, gate, p_value, decision):
     model = fitted(d=3)
     model.support_[0], model.gates_[0], model.evidence_.p_value[0] = used, gate, p_value
     feature = summarize(model).features[0]
@@ -226,7 +227,25 @@ def test_numbers_that_were_not_measured_are_dashes():
     assert "nan" not in page.lower().replace("hidden", "")
     assert "2 could not be placed" in page
     assert "∞" in page
-    assert summarize(model).by_instability[0].position == 1
+    assert math.isinf(summarize(model).features[1].instability)
+
+
+def test_an_instability_that_is_not_known_is_not_shown():
+    model = fitted(d=5)
+    model.evidence_.instability[:] = [3.0, 0.5, 1000.0, 0.2, 0.1]
+    model.evidence_.instability_error[:] = [0.3, 0.1, 90_000.0, 0.5, math.inf]
+    summary = summarize(model)
+    known = [f.instability for f in summary.features]
+    np.testing.assert_array_equal(known, [3.0, 0.5, math.nan, 0.2, math.nan])
+    assert "1,000" not in Page(render(model)).text
+
+
+def test_features_of_concern_come_first():
+    model = fitted(d=5)
+    model.gates_[4] = 0.5
+    model.evidence_.instability[:] = [0.3, 0.7, 5.0, 8.0, 0.1]
+    model.evidence_.instability_error[:] = 0.1
+    assert [f.position for f in summarize(model).by_concern] == [1, 0, 4, 3, 2]
 
 
 def test_history_tells_what_each_step_changed():

@@ -86,17 +86,17 @@ class _Display(ABC):
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on new axes."""
 
-    def _most_unstable(self, max_features: int) -> tuple[Feature, ...]:
+    def _of_most_concern(self, max_features: int) -> tuple[Feature, ...]:
         if max_features < 1:
             raise ValueError(f"max_features must be at least 1; got {max_features}.")
-        return self.summary.by_instability[:max_features]
+        return self.summary.by_concern[:max_features]
 
 
 class InstabilityDisplay(_Display):
     """Every feature by its instability and the cost of leaving it out."""
 
     def plot(self, ax: Axes | None = None, *, max_labels: int = 20) -> Self:
-        """Draw the plane; the ``max_labels`` most unstable features are named."""
+        """Draw the plane; ``max_labels`` features are named, those left out first."""
         ax = self._on(ax)
         for decision, (colour, marker) in DECISION_STYLE.items():
             group = [f for f in self.summary.features if f.decision is decision and _placed(f)]
@@ -109,7 +109,7 @@ class InstabilityDisplay(_Display):
                 ecolor=colour + "66",
                 label=f"{decision.value} ({len(group)})",
             )
-        for f in [f for f in self.summary.by_instability if _placed(f)][:max_labels]:
+        for f in [f for f in self.summary.by_concern if _placed(f)][:max_labels]:
             at = (f.instability, 100 * f.cost)
             ax.annotate(_plain(f.label), at, (4, 4), textcoords="offset points", fontsize="small")
         ax.set_xscale("symlog", linthresh=0.2)
@@ -127,14 +127,14 @@ class CoefficientDisplay(_Display):
     """Coefficients in each environment, per standard deviation, with 95 % intervals."""
 
     def plot(self, ax: Axes | None = None, *, max_features: int = 20, target: Any = None) -> Self:
-        """Draw the ``max_features`` most unstable features.
+        """Draw ``max_features`` features: left out first, then uncertain, then kept.
 
         ``target`` chooses the class whose log-odds are drawn where there are several; the
         first by default.
         """
         ax = self._on(ax)
         chosen = self._chosen(target)
-        features = self._most_unstable(max_features)
+        features = self._of_most_concern(max_features)
         position = [f.position for f in features]
         rows = np.arange(len(features))
         K = len(self.summary.environments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,8 +35,8 @@ from hetrisk.report.summary import (
     TableSummary,
 )
 
-DOUBTFUL_GATE = (0.2, 0.8)
-DOUBTFUL_P = (0.001, 0.05)
+DOUBTFUL_GATE = (0.05, 0.95)
+DOUBTFUL_P = (0.01, 0.05)
 MANY_CLASSES = 12
 
 
@@ -106,7 +107,9 @@ def _features(final: Any, names: Sequence[object]) -> tuple[Feature, ...]:
                 bool(final.support_[j]), float(final.gates_[j]), float(evidence.p_value[j])
             ),
             gate=float(final.gates_[j]),
-            instability=float(evidence.instability[j]),
+            instability=_known_instability(
+                float(evidence.instability[j]), float(evidence.instability_error[j])
+            ),
             instability_error=float(evidence.instability_error[j]),
             cost=float(evidence.cost[j]),
             saving=float(evidence.saving[j]),
@@ -117,11 +120,20 @@ def _features(final: Any, names: Sequence[object]) -> tuple[Feature, ...]:
     )
 
 
+def _known_instability(index: float, error: float) -> float:
+    """Return the index, or NaN where its error is larger than both it and one.
+
+    The index is relative to the mean coefficient. A feature that does nothing has a mean near
+    zero and an index of anything, 1000 say, with a larger error still.
+    """
+    return math.nan if error > max(index, 1.0) or math.isinf(error) else index
+
+
 def _decision(used: bool, gate: float, p_value: float) -> Decision:
-    """Uncertain: a half-open gate, or evidence that is neither strong nor absent."""
-    doubtful_gate = DOUBTFUL_GATE[0] < gate < DOUBTFUL_GATE[1]
-    doubtful_evidence = DOUBTFUL_P[0] < p_value < DOUBTFUL_P[1]
-    if doubtful_gate or doubtful_evidence:
+    """Uncertain: a half-open gate, or left out on evidence that just passes."""
+    half_open = DOUBTFUL_GATE[0] < gate < DOUBTFUL_GATE[1]
+    thin_evidence = not used and DOUBTFUL_P[0] < p_value < DOUBTFUL_P[1]
+    if half_open or thin_evidence:
         return Decision.UNCERTAIN
     return Decision.KEPT if used else Decision.DROPPED
 
@@ -132,7 +144,8 @@ def _headline(verdict: str, features: tuple[Feature, ...], n_environments: int) 
     sentence = {
         INVARIANT: (
             f"The model leaves out {n_dropped:,} of {count_of(len(features), 'feature')}: what "
-            f"they say about the target changes between {groups}."
+            f"{'it says' if n_dropped == 1 else 'they say'} about the target is not safe to rely "
+            "on when the data shifts."
         ),
         HOMOGENEOUS: (
             "No sign that anything changes between hidden groups of rows: this is an ordinary "

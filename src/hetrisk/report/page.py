@@ -29,6 +29,13 @@ DECISIONS = (
     (Decision.DROPPED, "the model ignores them"),
     (Decision.UNCERTAIN, "the evidence is mixed"),
 )
+OBJECTIVE_NAME = {"gates": "Objective", "pooled": "Smallest p-value"}
+OBJECTIVE_MEANING = {
+    "gates": "The error the method minimises, plus its penalties for "
+    "instability and for using features. Lower is better.",
+    "pooled": "The smallest p-value among the features still in play. The search ends when no "
+    "feature is suspicious enough to leave out.",
+}
 RISK_MEANING = {
     "RMSE": "the typical size of an error, in the units of the target",
     "error rate": "the share of rows given the wrong label",
@@ -98,7 +105,7 @@ def render_summary(summary: Summary, title: str | None = None) -> str:
 
 def _derived(s: Summary) -> dict[str, Any]:
     """What the template needs besides the summary: choices of rows, scales and sentences."""
-    order = s.by_instability
+    order = s.by_concern
     strips = LIMIT.strips // max(1, len(s.coefficients) * len(s.environments))
     rows = order[: min(LIMIT.effects, max(1, strips))]
     finite = [v for e in s.environments for v in (e.risk, e.risk_erm) if math.isfinite(v)]
@@ -119,6 +126,9 @@ def _derived(s: Summary) -> dict[str, Any]:
         "spread_rows": order[: min(LIMIT.panels, max(1, LIMIT.spreads // len(s.environments)))],
         "unmeasured": sum(math.isnan(f.instability) or math.isnan(f.cost) for f in s.features),
         "changes": _changes(s),
+        "objective_name": OBJECTIVE_NAME[s.provenance.method],
+        "objective_meaning": OBJECTIVE_MEANING[s.provenance.method],
+        "objective_drawn": s.provenance.method == "gates",  # p-values span fifty decades
     }
 
 

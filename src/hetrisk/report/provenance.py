@@ -41,6 +41,7 @@ def provenance(model: Any, final: Any) -> Provenance:
     """Return the settings of ``final``, the last step of ``model``, and how to repeat the page."""
     return Provenance(
         model=type(final).__name__,
+        method=final.method,
         final_model=type(final.final_estimator_).__name__,
         linear=final.final_estimator is None,
         versions=(

@@ -28,7 +28,8 @@ class Feature:
     """One feature and the evidence about it (see `hetrisk.core.discovery.Evidence`).
 
     ``label`` is short and unique on the page, ``name`` the longer form; ``used`` says whether
-    the model uses it, which an uncertain feature's ``decision`` does not.
+    the model uses it, which an uncertain feature's ``decision`` does not. ``instability`` is
+    NaN where it is not known: relative to a mean coefficient that may as well be zero.
     """
 
     position: int
@@ -122,6 +123,7 @@ class Provenance:
     """Where the page comes from: ``settings`` are (name, value, is it the default)."""
 
     model: str
+    method: str
     final_model: str
     linear: bool
     versions: tuple[tuple[str, str], ...]
@@ -153,18 +155,23 @@ class Summary:
 
     def of(self, decision: Decision) -> tuple[Feature, ...]:
         """Features with this decision: kept ones by what they are worth, others by instability."""
-        chosen = [f for f in self.by_instability if f.decision is decision]
+        chosen = [f for f in self.by_concern if f.decision is decision]
         if decision is Decision.KEPT:
             chosen.sort(key=lambda f: -np.nan_to_num(f.cost, nan=-1e300))
         return tuple(chosen)
 
     @property
-    def by_instability(self) -> tuple[Feature, ...]:
-        """All features, the most unstable first; those not measured come last."""
+    def by_concern(self) -> tuple[Feature, ...]:
+        """All features: left out, uncertain, kept; of each the most unstable first."""
+        rank = (Decision.DROPPED, Decision.UNCERTAIN, Decision.KEPT)
         return tuple(
             sorted(
                 self.features,
-                key=lambda f: (-np.nan_to_num(f.instability, nan=-1.0, posinf=1e300), f.position),
+                key=lambda f: (
+                    rank.index(f.decision),
+                    -np.nan_to_num(f.instability, nan=-1.0, posinf=1e300),
+                    f.position,
+                ),
             )
         )
 
