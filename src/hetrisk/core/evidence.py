@@ -201,7 +201,7 @@ class Consequences:
     Attributes
     ----------
     is_effect : (d,) depends on the others, but not once the target is known.
-    is_cause : (d,) depends on the others more once the target is known.
+    is_cause : (d,) depends on the others more once the target is known, effects set aside.
     share : (d,) part of the dependence on the others that knowing the target leaves.
     noise : (n, d) each feature less its mean given the target.
     """
@@ -222,26 +222,35 @@ def target_basis(y: FloatArray, family: Family) -> FloatArray:
 
 def consequences(rows: Rows, family: Family, groups: IntArray) -> Consequences:
     """Compare what the features say of each other before and after the target is known."""
-    X, w = rows.X, rows.weight / rows.weight.sum()
-    effective = 1.0 / float((w**2).sum())
-    centred = X - w @ X
+    w = rows.weight / rows.weight.sum()
+    centred = rows.X - w @ rows.X
     known = target_basis(rows.y, family)
     known = known - w @ known
-    fitted = np.linalg.lstsq(
-        np.sqrt(w)[:, None] * known, np.sqrt(w)[:, None] * centred, rcond=None
-    )[0]
-    noise = centred - known @ fitted
-    before = _explained(centred, w, groups)
-    after = _explained(noise, w, groups)
-    total, left = w @ centred**2, w @ noise**2
-    share = after * left / np.maximum(before * total, 1e-12)
-    others = np.array([(groups != g).sum() for g in groups], dtype=float)
-    p_before = _f_test(before, others, effective - others - 1)
-    p_after = _f_test(after, others, effective - others - 1 - known.shape[1])
-    free = (p_after > CONDITIONAL) | (share < CONDITIONAL_SHARE)
-    effect = (p_before < MARGINAL) & free
-    cause = (p_after < MARGINAL) & (share > 1.0)
+    root = np.sqrt(w)[:, None]
+    noise = centred - known @ np.linalg.lstsq(root * known, root * centred, rcond=None)[0]
+    before, after, share = _dependence(centred, noise, w, known.shape[1], groups)
+    effect = (before < MARGINAL) & ((after > CONDITIONAL) | (share < CONDITIONAL_SHARE))
+    cause = np.zeros(len(effect), dtype=bool)
+    rest = np.flatnonzero(~effect)
+    _, after, kept = _dependence(centred[:, rest], noise[:, rest], w, known.shape[1], groups[rest])
+    cause[rest] = (after < MARGINAL) & (kept > 1.0)
     return Consequences(effect, cause, share, noise)
+
+
+def _dependence(
+    centred: FloatArray, noise: FloatArray, w: FloatArray, n_known: int, groups: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """p-values that each column is independent of the others, before and after the target is known.
+
+    The third array is the share of the explained variance that is left afterwards.
+    """
+    effective = 1.0 / float((w**2).sum())
+    before, after = _explained(centred, w, groups), _explained(noise, w, groups)
+    total, left = w @ centred**2, w @ noise**2
+    others = np.array([(groups != g).sum() for g in groups], dtype=np.float64)
+    free = effective - others - 1
+    share = after * left / np.maximum(before * total, 1e-12)
+    return _f_test(before, others, free), _f_test(after, others, free - n_known), share
 
 
 def _explained(columns: FloatArray, w: FloatArray, groups: IntArray) -> FloatArray:

@@ -46,7 +46,7 @@ def least_squares(m: Moments, columns: BoolArray | None = None, ridge: float = 0
     covariance = m.covariance
     gram = covariance[:d, :d][np.ix_(keep, keep)] + ridge * np.eye(int(keep.sum()))
     cross = covariance[:d, d][keep]
-    scale = np.sqrt(np.diag(gram))
+    scale = np.sqrt(np.maximum(np.diag(gram), 0.0))
     scale = np.where(scale > 0, scale, 1.0)
     scaled = gram / np.outer(scale, scale)
     inverse, status = _inverse(scaled)

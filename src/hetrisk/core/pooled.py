@@ -262,8 +262,7 @@ def _changes(
 def _expendable(rows: Rows, family: Family, found: Consequences) -> BoolArray:
     """Effects of a label that two causes or more can replace."""
     none = np.zeros(rows.X.shape[1], dtype=bool)
-    causes = found.is_cause & ~found.is_effect
-    if family.closed_form or not found.is_effect.any() or causes.sum() < CAUSES:
+    if family.closed_form or not found.is_effect.any() or found.is_cause.sum() < CAUSES:
         return none
     enough = explained_share(rows, family, ~found.is_effect) >= CAUSES_EXPLAIN
     return found.is_effect if enough else none
