@@ -33,6 +33,8 @@ RARE_SHARE = 0.01  # a level in fewer rows than this shares the feature of the r
 RARE_ROWS = 5
 MISTYPED_SHARE = 0.05  # of the cells of a number column may be text, treated as missing
 DISTINCT_SHARE = 0.5  # text with more distinct values than this is an identifier or free text
+LONGEST_DATE = 40
+FEWEST_DATE_DIGITS = 5  # a day, a month by name, a year
 DATE_FORMATS = {
     "ISO8601": "year-month-day",
     "%m/%d/%Y": "month/day/year",
@@ -144,12 +146,17 @@ def _date(cells: Cells) -> Decision | None:
         form = "%Y%m%d"
         if not (np.isnan(cells.days(form)) & ~cells.missing).any():
             return _as_date(cells, form, " (yearmonthday)")
-    if not cells.is_text or np.isfinite(cells.numbers()).any():
+    if not cells.is_text or not _looks_dated(levels[0]) or np.isfinite(cells.numbers()).any():
         return None
     for form, words in DATE_FORMATS.items():
         if not (np.isnan(cells.days(form)) & ~cells.missing).any():
             return _as_date(cells, form, f" ({words})")
     return None
+
+
+def _looks_dated(text: str) -> bool:
+    """Whether the text could be a date at all: trying every format on every value takes time."""
+    return len(text) <= LONGEST_DATE and sum(c.isdigit() for c in text) >= FEWEST_DATE_DIGITS
 
 
 def _as_date(cells: Cells, form: str, words: str) -> Decision:

@@ -15,9 +15,9 @@ from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.inference import LeftOut
 from hetrisk.tables.reading import Table
-from hetrisk.tables.target import CLASSIFICATION, Target, read_target
+from hetrisk.tables.target import CLASSIFICATION, REGRESSION, Target, read_target
 
-MODELS = {CLASSIFICATION: HRMClassifier}
+MODELS = {REGRESSION: HRMRegressor, CLASSIFICATION: HRMClassifier}
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,7 @@ def fit_table(
     encoder = TableEncoder(category=tuple(category)).fit(X)
     encoder.set_output(transform="pandas")
     encoder.description_ = describe(table, wanted, encoder)
-    model_type = MODELS.get(wanted.task, HRMRegressor)
-    model = model_type(feature_groups=group_codes(encoder), random_state=seed)
+    model = MODELS[wanted.task](feature_groups=group_codes(encoder), random_state=seed)
     model.fit(encoder.transform(X), wanted.values)
     return Pipeline([("table", encoder), ("model", model)])
 
