@@ -1,15 +1,141 @@
-"""The paper's joint loop: cluster on the variant features, select the invariant ones, repeat."""
+"""The paper's joint loop: cluster on the variant features, select the invariant ones, repeat.
+
+Psi is X at first. Each round fits a mixture of regressions of y on Psi = (1 - m) X
+(heterogeneity identification), takes its environments in place of the last round's, and fits
+the gates m to them (invariant prediction). It stops when the selection comes back to one seen
+before, or after ``max_rounds``.
+
+A later round can be worse than an earlier one, and each round's own objective is measured in
+environments of its own making. So every selection is judged in the environments of *all*
+rounds (`transfer`: the risk in the worst environment, fitted on the others), and the best one
+is kept: a further round cannot hurt.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hetrisk.core.choice import Choice, choose
+from hetrisk.core.comparison import environment_moments, membership
 from hetrisk.core.discovery import Discovery, SearchSettings
+from hetrisk.core.expansion import label_risks, pooled_weights, weight_groups
 from hetrisk.core.families import Family
-from hetrisk.core.pooled import discover as _first
-from hetrisk.core.rows import IntArray, RowSource
+from hetrisk.core.findings import report
+from hetrisk.core.glm import fit_glms
+from hetrisk.core.invariance import EnvironmentRisks, InvarianceProblem, environment_risks
+from hetrisk.core.mixture import MixtureParameters, fit_mixture
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray, RowSource
+from hetrisk.core.stability import Quadratics, quadratics_from_fits, quadratics_from_moments
+
+CLOSED_TO_PSI = 0.999  # a gate this open leaves nothing of its feature in Psi
+MOST_ENVIRONMENTS = 3
+
+
+@dataclass(frozen=True)
+class Round:
+    """One turn of the loop: the environments found and the gates fitted to them."""
+
+    partition: MixtureParameters
+    log_likelihood: float
+    problem: InvarianceProblem
+    quadratics: Quadratics
+    choice: Choice
 
 
 def discover(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
 ) -> Discovery:
     """Search by the joint loop."""
-    return _first(rows, family, groups, settings)
+    first = _first_mixture(rows, family, settings)
+    loop = _Loop(rows, family, groups, settings)
+    turns = [loop.turn(*first)]
+    while len(turns) < settings.max_rounds:
+        support = turns[-1].choice.fit.support
+        gates = turns[-1].choice.fit.gates[groups]
+        if any(np.array_equal(support, t.choice.fit.support) for t in turns[:-1]):
+            break
+        if np.all(gates > CLOSED_TO_PSI):
+            break  # nothing is left to cluster on
+        turns.append(loop.turn(*loop.cluster(gates, turns[0].partition.n_environments)))
+    return report(rows, family, groups, turns, settings)
+
+
+@dataclass(frozen=True)
+class _Loop:
+    rows: RowSource
+    family: Family
+    groups: IntArray
+    settings: SearchSettings
+
+    def cluster(self, gates: FloatArray, n_environments: int) -> tuple[MixtureParameters, float]:
+        """Fit a mixture on Psi = (1 - m) X.
+
+        Least squares does not see the scale of a column, so a gate between 0 and 1 would act
+        like 0: instead, what the slopes of its feature differ by between environments is
+        damped by 1 - m when rows are assigned to them.
+        """
+        solution = _mixture(
+            self.rows, self.family, gates < CLOSED_TO_PSI, n_environments, self.settings.seed
+        )
+        mixture = solution[0]
+        centre = np.tensordot(mixture.weights, mixture.coef, axes=1)
+        damped = centre + (1.0 - gates) * (mixture.coef - centre)
+        return replace(mixture, coef=damped), solution[1]
+
+    def turn(self, mixture: MixtureParameters, log_likelihood: float) -> Round:
+        """Fit the gates to the environments of a mixture."""
+        s = self.settings
+        risks, quadratics, owners = environment_summaries(
+            self.rows, self.family, self.groups, mixture
+        )
+        problem = InvarianceProblem(risks, owners, s.gate_noise, 0.0, 0.0)
+        choice = choose(problem, quadratics, self.groups, s.invariance_penalty, s.gate_penalty)
+        s.verbose(
+            f"round: {mixture.n_environments} environments, log likelihood {log_likelihood:.4f}, "
+            f"{int(choice.fit.support.sum())} of {len(choice.fit.support)} gates open"
+        )
+        return Round(mixture, log_likelihood, problem, quadratics, choice)
+
+
+def environment_summaries(
+    rows: RowSource, family: Family, groups: IntArray, partition: Any
+) -> tuple[EnvironmentRisks, Quadratics, IntArray]:
+    """Risks and local fits of the environments of a partition, and the gate of every weight."""
+    owners = weight_groups(groups, family)
+    if family.closed_form:
+        m = environment_moments(rows, partition)
+        return environment_risks(m), quadratics_from_moments(m), owners
+    fits = fit_glms(rows, family, partial(membership, partition=partition))
+    risks = label_risks(rows, family, partition, pooled_weights(rows, family))
+    return risks, quadratics_from_fits(fits, family), owners
+
+
+def _first_mixture(
+    rows: RowSource, family: Family, settings: SearchSettings
+) -> tuple[MixtureParameters, float]:
+    """The mixture on all features; its number of environments by BIC, unless given."""
+    counts = range(1, MOST_ENVIRONMENTS + 1)
+    if settings.n_environments is not None:
+        counts = range(settings.n_environments, settings.n_environments + 1)
+    everything = np.ones(rows.n_features, dtype=bool)
+    fit = partial(_mixture, rows, family, everything, seed=settings.seed)
+    mixtures: list[tuple[MixtureParameters, float]] = settings.run(fit, counts)
+    return max(mixtures, key=partial(_bic, rows, family))
+
+
+def _mixture(
+    rows: RowSource, family: Family, columns: BoolArray, n_environments: int, seed: int
+) -> tuple[MixtureParameters, float]:
+    solution = fit_mixture(rows, n_environments, family, columns=columns, seed=seed)
+    return solution.value, float(solution.path[-1])
+
+
+def _bic(rows: RowSource, family: Family, found: tuple[MixtureParameters, float]) -> float:
+    """Mean log likelihood less its BIC penalty."""
+    K = found[0].n_environments
+    free = K * len(family.coding) * (1 + rows.n_features) + K - 1 + int(family.closed_form)
+    return found[1] - 0.5 * free * float(np.log(rows.n_rows)) / rows.n_rows

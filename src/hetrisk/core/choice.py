@@ -1,0 +1,86 @@
+"""From environments to invariant features: penalties given, or chosen from the data ("auto").
+
+With numbers for lambda and alpha this is the paper's objective and nothing else. ``None`` asks
+for them to be chosen, from the environments alone:
+
+1. `hetrisk.core.stability.screen` leaves out, worst first, features whose coefficients spread
+   between environments by a large share of their size.
+2. alpha: of the rest, `hetrisk.core.stability.informative` drops what predicts nothing; alpha
+   is half the smallest fall in risk that a remaining feature brings.
+3. lambda: the value on `PATH`, warm-started from one to the next, whose gates agree best with
+   the features found so (the smallest, of equals).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hetrisk.core.invariance import InvarianceProblem
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.selection import GateFit, fit_gates, mask_values
+from hetrisk.core.stability import Quadratics, informative, screen
+
+PATH = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Gates, and the penalties they were found with.
+
+    Attributes
+    ----------
+    fit : the gates.
+    invariance, price : lambda and alpha, given or chosen.
+    path : (lambda, support) pairs visited, where lambda was chosen.
+    """
+
+    fit: GateFit
+    invariance: float
+    price: float
+    path: tuple[tuple[float, BoolArray], ...]
+
+
+def choose(
+    problem: InvarianceProblem,
+    q: Quadratics,
+    groups: IntArray,
+    invariance: float | None,
+    price: float | None,
+) -> Choice:
+    """Fit the gates, choosing lambda and alpha where they are None."""
+    allowed = np.ones(problem.n_gates, dtype=bool)
+    if invariance is None:
+        allowed, _ = screen(q, groups)
+    if price is None:
+        allowed = informative(q, groups, allowed)
+        price = _price(problem, allowed)
+    problem = replace(problem, price=price)
+    if invariance is not None:
+        problem = replace(problem, invariance=invariance)
+        return Choice(fit_gates(problem, allowed=allowed), invariance, price, ())
+    path = _path(problem)
+    invariance = min(path, key=lambda step: (int((step[1] != allowed).sum()), step[0]))[0]
+    fit = fit_gates(replace(problem, invariance=invariance), start=allowed, allowed=allowed)
+    return Choice(fit, invariance, price, path)
+
+
+def _path(problem: InvarianceProblem) -> tuple[tuple[float, BoolArray], ...]:
+    steps: list[tuple[float, BoolArray]] = []
+    mask = np.ones(problem.n_gates, dtype=bool)
+    for strength in PATH:
+        mask = fit_gates(replace(problem, invariance=strength), start=mask, soft=False).support
+        steps.append((strength, mask))
+    return tuple(steps)
+
+
+def _price(problem: InvarianceProblem, kept: BoolArray) -> float:
+    """Half the smallest rise in mean risk when one of the kept gates is shut."""
+    if not kept.any():
+        return 1.0
+    plain = replace(problem, invariance=0.0, price=0.0)
+    without = np.repeat(kept[None], int(kept.sum()), axis=0)
+    without[np.arange(len(without)), np.flatnonzero(kept)] = False
+    values: FloatArray = mask_values(plain, np.vstack([kept[None], without]))
+    return max(0.5 * float((values[1:] - values[0]).min()), 0.0)

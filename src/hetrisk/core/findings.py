@@ -1,0 +1,177 @@
+"""What the rounds of the joint loop add up to: the best selection, and the evidence for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from hetrisk.core.comparison import environment_fits, instability
+from hetrisk.core.discovery import (
+    HOMOGENEOUS,
+    INVARIANT,
+    UNSTABLE,
+    Discovery,
+    Evidence,
+    SearchSettings,
+)
+from hetrisk.core.families import Family
+from hetrisk.core.invariance import EnvironmentRisks, InvarianceProblem
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray, RowSource
+from hetrisk.core.selection import mask_values
+from hetrisk.core.stability import informative
+
+if TYPE_CHECKING:
+    from hetrisk.core.rounds import Round
+
+
+def report(
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    turns: Sequence[Round],
+    settings: SearchSettings,
+) -> Discovery:
+    """Judge the selection of every round in the environments of all rounds; keep the best."""
+    pool = [turn.problem for turn in turns]
+    scores = [transfer(pool, turn.choice.fit.support) for turn in turns]
+    best = int(np.argmin(scores))
+    turn = turns[best]
+    useful = informative(turn.quadratics, groups, np.ones(turn.problem.n_gates, dtype=bool))
+    support, verdict, reason = _verdict(turn.choice.fit.support, useful, len(turns), best)
+    settings.verbose(f"{verdict}: {reason}")
+    return Discovery(
+        support=support[groups],
+        gates=np.where(verdict == INVARIANT, turn.choice.fit.gates, support)[groups],
+        partition=turn.partition,
+        evidence=_evidence(rows, family, groups, turn, support, pool),
+        verdict=verdict,
+        reason=reason,
+        history=tuple(
+            _record(i, t, s, i == best, groups)
+            for i, (t, s) in enumerate(zip(turns, scores, strict=True))
+        ),
+    )
+
+
+def transfer(pool: Sequence[InvarianceProblem], mask: BoolArray) -> float:
+    """Mean over partitions of the risk in the worst environment, fitted on the others.
+
+    Relative to predicting nothing there, so that partitions weigh alike. With one environment
+    it is that environment's own risk.
+    """
+    return float(np.mean([_left_out(problem, mask) for problem in pool]))
+
+
+def _left_out(problem: InvarianceProblem, mask: BoolArray) -> float:
+    risks = problem.risks
+    K = len(risks.gram)
+    open_ = np.where(problem.gated, mask[problem.groups], True)
+    worst, scale = -np.inf, float(risks.square.mean())
+    for e in range(K):
+        others = [k for k in range(K) if k != e] or [e]
+        A = risks.gram[others].mean(axis=0)[np.ix_(open_, open_)]
+        v = np.linalg.lstsq(A, risks.cross[others].mean(axis=0)[open_], rcond=None)[0]
+        own = risks.gram[e][np.ix_(open_, open_)]
+        loss = float(risks.square[e] - 2.0 * v @ risks.cross[e][open_] + v @ own @ v)
+        worst = max(worst, loss / scale)
+    return worst
+
+
+def _verdict(
+    support: BoolArray, useful: BoolArray, n_rounds: int, best: int
+) -> tuple[BoolArray, str, str]:
+    left_out = int((useful & ~support).sum())
+    said = f"Round {best + 1} of {n_rounds}"
+    if useful.any() and not support.any():
+        return useful, UNSTABLE, f"{said} closed every gate: no feature is safe to use."
+    if left_out:
+        return (
+            support,
+            INVARIANT,
+            (
+                f"{said} left out {left_out} of {int(useful.sum())} informative features, whose "
+                f"relation to the target differs between the environments found."
+            ),
+        )
+    return (
+        support,
+        HOMOGENEOUS,
+        (
+            f"{said} found no informative feature whose relation to the target differs between "
+            f"environments."
+        ),
+    )
+
+
+def _evidence(
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    turn: Round,
+    support: BoolArray,
+    pool: Sequence[InvarianceProblem],
+) -> Evidence:
+    fits = environment_fits(rows, family, turn.partition)
+    index, error = instability(fits)
+    cost, saving = _price_and_gain(turn.problem, support, pool, family)
+    p = _heterogeneity(fits.coef, fits.error)
+    decided = np.where(support, "kept", "left out")[groups]
+    reason = tuple(
+        f"{word}: instability {i:.2f}, cost {c:+.1%}, saving {s:+.1%}"
+        for word, i, c, s in zip(decided, index, cost[groups], saving[groups], strict=True)
+    )
+    return Evidence(index, error, cost[groups], saving[groups], p, reason)
+
+
+def _price_and_gain(
+    problem: InvarianceProblem,
+    support: BoolArray,
+    pool: Sequence[InvarianceProblem],
+    family: Family,
+) -> tuple[FloatArray, FloatArray]:
+    """(G,) what leaving each gate shut costs on the mixture and saves across environments."""
+    mixture = replace(problem, risks=_merged(problem.risks), invariance=0.0, price=0.0)
+    cost, saving = np.zeros(problem.n_gates), np.zeros(problem.n_gates)
+    root = 0.5 if family.closed_form else 1.0  # errors are roots of squared losses
+    for gate in range(problem.n_gates):
+        with_, without = support.copy(), support.copy()
+        with_[gate], without[gate] = True, False
+        on = np.maximum(mask_values(mixture, np.stack([with_, without])), 1e-12)
+        cost[gate] = (on[1] / on[0]) ** root - 1.0
+        across = np.maximum([transfer(pool, with_), transfer(pool, without)], 1e-12)
+        saving[gate] = 1.0 - (across[1] / across[0]) ** root
+    return cost, saving
+
+
+def _merged(risks: EnvironmentRisks) -> EnvironmentRisks:
+    return EnvironmentRisks(*(part.mean(axis=0, keepdims=True) for part in risks))
+
+
+def _heterogeneity(coef: FloatArray, error: FloatArray) -> FloatArray:
+    """(d,) p-value of equal coefficients (Cochran's Q); nominal, for the clustering saw y."""
+    K = len(coef)
+    b = coef.reshape(K, -1, coef.shape[-1])
+    precision = 1.0 / np.maximum(error.reshape(b.shape), 1e-12) ** 2
+    centre = (precision * b).sum(axis=0) / precision.sum(axis=0)
+    q = (precision * (b - centre) ** 2).sum(axis=(0, 1))
+    free = max(K - 1, 1) * max(b.shape[1] - 1, 1)
+    return np.asarray(chi2.sf(q, free))
+
+
+def _record(i: int, turn: Round, score: float, chosen: bool, groups: IntArray) -> dict[str, Any]:
+    return {
+        "round": i + 1,
+        "n_environments": turn.partition.n_environments,
+        "log_likelihood": turn.log_likelihood,
+        "objective": turn.choice.fit.objective,
+        "transfer": score,
+        "invariance_penalty": turn.choice.invariance,
+        "gate_penalty": turn.choice.price,
+        "gates": turn.choice.fit.gates[groups].tolist(),
+        "support": turn.choice.fit.support[groups].tolist(),
+        "chosen": chosen,
+    }
