@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from hetrisk import metrics
+from hetrisk import HRMRegressor, metrics
 from hetrisk.datasets import load_task
 from hetrisk.estimators.mixture import EnvironmentMixture
 from hetrisk.metrics import environment_distance, environment_errors, task2vec
@@ -198,6 +198,16 @@ def test_distance_from_a_fitted_mixture():
     np.testing.assert_allclose(
         environment_distance(mixture, X, y),
         environment_distance(mixture.predict_proba(X, y), X, y),
+    )
+
+
+def test_distance_from_a_fitted_hrm_estimator():
+    task = load_task("selection_bias", seed=1)
+    X, y, _ = task.train
+    model = HRMRegressor(random_state=0).fit(X, y)
+    shares = model.environment_proba_
+    np.testing.assert_allclose(
+        environment_distance(model, X, y), environment_distance(shares, X, y)
     )
 
 

@@ -326,6 +326,8 @@ def test_from_frame_refuses_bad_tables():
     frame = shops()
     with pytest.raises(TypeError, match="frame must be a pandas DataFrame; got ndarray"):
         ShiftTask.from_frame(frame.to_numpy(), "sold", "shop", test=["9"])
+    with pytest.raises(ValueError, match=r"column names of frame must differ; \['sold'\] appear"):
+        ShiftTask.from_frame(frame.rename(columns={"price": "sold"}), "sold", "shop", test=["9"])
     with pytest.raises(ValueError, match="at least two environments"):
         ShiftTask.from_frame(frame.assign(shop="a"), "sold", "shop", test=["a"])
     with pytest.raises(ValueError, match="target column 'sold' has 1 missing values"):

@@ -87,6 +87,9 @@ def _check_columns(
 ) -> None:
     if not isinstance(frame, pd.DataFrame):
         raise TypeError(f"frame must be a pandas DataFrame; got {type(frame).__name__}.")
+    if frame.columns.has_duplicates:
+        twice = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
+        raise ValueError(f"column names of frame must differ; {twice} appear more than once.")
     if target == environment:
         raise ValueError(f"target and environment must be different columns; both are {target!r}.")
     wanted = {"target": [target], "environment": [environment], "features": features or []}
