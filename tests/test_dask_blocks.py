@@ -160,6 +160,23 @@ def test_cluster_gives_the_answer_of_local_threads(cluster):
     np.testing.assert_allclose(remote.coef, fitted(ArrayBlocks(X, y)).coef, rtol=1e-8)
 
 
+def persisted_source() -> DaskBlocks:
+    X, y = table()
+    return DaskBlocks(
+        da.from_array(X, chunks=(100, 3)).map_blocks(np.sin).persist(),
+        da.from_array(y, chunks=100).persist(),
+    )
+
+
+def test_persisted_rows_live_as_long_as_their_blocks(cluster):
+    X, y = table()
+    with Client(cluster):
+        source = persisted_source()
+        for _ in range(3):
+            got = source.sum(moments)
+    np.testing.assert_allclose(got.mean, np.append(np.sin(X).mean(axis=0), y.mean()))
+
+
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tmp_path):
     X, y = table()
     lazy = da.from_array(X, chunks=(100, 3))

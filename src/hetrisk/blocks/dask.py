@@ -67,6 +67,8 @@ class DaskBlocks(Blocks):
         environments: Any = None,
         classes: Sequence[object] | np.ndarray | None = None,
     ) -> None:
+        # A collection kept on the workers by persist() is forgotten with its last reference.
+        self._collections = (X, y, weight, environments)
         self._names = _check_features(X)
         self._n_features = int(X.shape[1])
         features = _partitions(X)
@@ -277,7 +279,9 @@ def _numbers(values: Any, n: int, name: str, number: int) -> FloatArray:
     array: FloatArray = np.ascontiguousarray(values, dtype=np.float64)
     if len(array) != n:
         raise ValueError(f"partition {number}: {name} must have length {n}; got {len(array)}.")
-    if not np.isfinite(array).all():
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = array.sum()  # finite unless a value is not, or the values overflow
+    if not np.isfinite(total) and not np.isfinite(array).all():
         bad = np.argwhere(~np.isfinite(array))[0]
         column = f", column {bad[1]}" if array.ndim == 2 else ""
         kind = "NaN" if np.isnan(array[tuple(bad)]) else "infinite"

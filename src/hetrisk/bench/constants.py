@@ -1,0 +1,118 @@
+"""What moves and how fast: the constants that tell how far the design goes."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hetrisk.bench.clock import shortest
+from hetrisk.bench.cluster import workers
+from hetrisk.bench.iteration import CountedPasses, away_from, climb
+from hetrisk.bench.metric import Metric, Size
+from hetrisk.bench.rows import table, true_mixture, write_parquet
+from hetrisk.blocks import ArrayBlocks
+from hetrisk.core.mixture import em
+from hetrisk.core.rows import Rows
+
+TASKS = 400
+
+
+class _Recorded(CountedPasses):
+    """Keeps the size of the function of a pass and of what it brings back."""
+
+    sent = received = 0
+
+    def sum(self, function: Any) -> Any:
+        """Sum over the source, weighing both ways."""
+        result = super().sum(function)
+        self.sent, self.received = len(pickle.dumps(function)), len(pickle.dumps(result))
+        return result
+
+
+@dataclass(frozen=True)
+class _OneThread:
+    """Rows in memory, summed on the caller's thread: the work of one single-thread worker."""
+
+    source: ArrayBlocks
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return self.source.n_features
+
+    def sum(self, function: Any) -> Any:
+        return self.source.stride_sum(function, range(0, self.n_rows, self.source.block_rows))
+
+    def sample(self, size: int, seed: int) -> Rows:
+        return self.source.sample(size, seed)
+
+
+def measured_constants(size: Size) -> tuple[list[Metric], dict[str, float]]:
+    """Bytes sent and received a pass, time a row and a task, and bytes read a second."""
+    n, d = min(size.rows, 400_000), size.features
+    source, start = ArrayBlocks(*table(n, d)), away_from(true_mixture(d))
+    recorded = _Recorded(source)
+    em(recorded, start, tol=-1.0, max_iter=1)
+    passes = climb(_OneThread(source), start)
+    one = shortest({"em": partial(climb, _OneThread(source), start)}, size.repeats)["em"]
+    found = {
+        "features": float(d),
+        "sent_bytes": float(recorded.sent),
+        "received_bytes": float(recorded.received),
+        "row_ns": 1e9 * one / passes / n,
+        "task_ms": 1e3 * _task_seconds(),
+        "read_bytes_per_second": _read_rate(n, d),
+    }
+    units = {"sent_bytes": "B", "received_bytes": "B", "row_ns": "ns", "task_ms": "ms"}
+    words = {
+        "sent_bytes": "function sent to a worker, a pass",
+        "received_bytes": "sums sent back, a partition and pass",
+        "row_ns": "one EM iteration on one thread, a row",
+        "task_ms": "dask scheduler, a task",
+    }
+    note = f"d = {d}, K = 3"
+    metrics = [Metric("constants", words[k], found[k], units[k], note=note) for k in words]
+    rate = found["read_bytes_per_second"] / 1e6
+    metrics.append(Metric("constants", "Parquet decoded on one thread", rate, "MB/s", note=note))
+    return metrics, found
+
+
+def _task_seconds() -> float:
+    """Time a task costs the scheduler, from many that do nothing."""
+    with workers(1) as client:
+        numbers = list(range(TASKS))
+        client.gather(client.map(_nothing, numbers, pure=False))
+        run = partial(_round_trip, client, numbers)
+        return shortest({"tasks": run}, 2)["tasks"] / TASKS
+
+
+def _round_trip(client: Any, numbers: list[int]) -> None:
+    client.gather(client.map(_nothing, numbers, pure=False))
+
+
+def _nothing(number: int) -> int:
+    return number
+
+
+def _read_rate(n: int, d: int) -> float:
+    """Bytes of rows decoded a second on the one thread that reads, files in the page cache."""
+    from hetrisk.blocks.files import batches, open_parts, parquet_paths
+
+    with TemporaryDirectory() as folder:
+        write_parquet(Path(folder), n, d)
+        parts = open_parts(parquet_paths(folder))
+
+        def read() -> None:
+            for part in parts:
+                for _ in batches(part, part.schema.names, 1 << 15):
+                    pass
+
+        taken = shortest({"read": read}, 3)["read"]
+    return float(8 * n * (d + 1) / taken)
