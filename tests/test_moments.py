@@ -90,3 +90,11 @@ def test_no_rows_weigh_nothing():
     full = moments(Rows(np.ones((2, 2)), np.array([0.0, 1.0]), np.ones(2)))
     assert_same(empty + full, full)
     np.testing.assert_array_equal(empty.covariance, np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("spoiled", [np.nan, np.inf])
+def test_rows_that_are_not_finite_give_moments_that_are_not(spoiled):
+    X = np.array([[1.0], [spoiled], [3.0]])
+    m = moments(Rows(X, np.arange(3.0), np.ones(3)))
+    assert np.isnan(m.covariance[0, 0])
+    assert m.mean[1] == 1.0

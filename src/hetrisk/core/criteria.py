@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -13,6 +13,7 @@ from hetrisk.core.mixture import MixtureParameters
 from hetrisk.core.rows import FloatArray, Rows, RowSource, Summed
 
 CRITERIA = ("bic", "aic", "icl")
+HALF_A_ROW = 0.5  # a component that holds less is empty
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,11 @@ def criterion_value(name: str, fit: Fit, size: int) -> float:
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen mixture, and the criterion of every number of environments tried, from one."""
+    """The chosen mixture, the criterion of every K tried from one up, and the rows' weight."""
 
     solution: Solution[MixtureParameters]
     values: FloatArray
+    weight: float
 
 
 def select_mixture(
@@ -75,14 +77,25 @@ def select_mixture(
     tied_variance: bool,
     max_environments: int,
 ) -> Selection:
-    """Try K = 1, 2, ... and keep the best; stop as soon as one environment more is no better."""
+    """Try K = 1, 2, ... and keep the best; stop as soon as one environment more is no better.
+
+    Components that hold no rows are dropped before a mixture is judged.
+    """
     best, values = fit(1), []
     for K in range(1, max_environments + 1):
-        solution = best if K == 1 else fit(K)
+        solution = best if K == 1 else _without_empty(fit(K), source.n_rows)
         measured = source.sum(partial(fit_of, parameters=solution.value))
         size = n_parameters(solution.value, n_features, tied_variance)
         values.append(criterion_value(criterion, measured, size))
         if K > 1 and values[-1] >= values[-2]:
             break
         best = solution
-    return Selection(best, np.asarray(values))
+    return Selection(best, np.asarray(values), measured.weight)
+
+
+def _without_empty(
+    solution: Solution[MixtureParameters], n_rows: int
+) -> Solution[MixtureParameters]:
+    held = np.flatnonzero(solution.value.weights * n_rows >= HALF_A_ROW)
+    kept = solution.value.relabelled(held)
+    return replace(solution, value=replace(kept, weights=kept.weights / kept.weights.sum()))

@@ -147,10 +147,12 @@ def maximisation(
     total = np.maximum(expected.weight, SMALLEST)[:, None]
     penalty = np.broadcast_to(rules.ridge * total, expected.mass.shape)
     theta, variance = family.improve(expected.sums, mixtures.theta, penalty)
-    if rules.tied_variance:
+    if not family.closed_form:
+        variance = mixtures.variance
+    elif rules.tied_variance:
         pooled = (variance * expected.mass).sum(axis=-1, keepdims=True) / total
         variance = np.broadcast_to(pooled, variance.shape)
-    elif family.closed_form:
+    else:
         variance = np.where(expected.mass > 0, variance, mixtures.variance)
     return Mixtures(expected.mass / total, theta, np.maximum(variance, rules.variance_floor))
 

@@ -74,6 +74,11 @@ def moments(rows: Rows, responsibilities: FloatArray | None = None) -> Moments:
     Moments with shapes () or (K,), in one weighted Gram product a set. The block is first
     shifted by its own mean: the correction that is left is then of the order of the spread.
     """
+    with np.errstate(invalid="ignore"):  # infinite rows give NaN moments, for callers to refuse
+        return _moments(rows, responsibilities)
+
+
+def _moments(rows: Rows, responsibilities: FloatArray | None) -> Moments:
     z = np.column_stack([rows.X, rows.y])
     shift = z.mean(axis=0) if len(z) else np.zeros(z.shape[1])
     z -= shift

@@ -106,7 +106,7 @@ def _numbers(y: Any) -> np.ndarray:
         try:
             y = y.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"y must hold numbers; got values such as {y[0]!r}.") from error
+            raise ValueError(f"y must hold numbers; got values such as {str(y[0])!r}.") from error
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers.")
     numbers: np.ndarray = np.asarray(y, dtype=np.float64)

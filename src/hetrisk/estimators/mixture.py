@@ -14,9 +14,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hetrisk import blocks
 from hetrisk.blocks import Blocks, is_out_of_core
+from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.criteria import (
     CRITERIA,
+    HALF_A_ROW,
     Fit,
     Selection,
     criterion_value,
@@ -30,6 +33,7 @@ from hetrisk.core.rows import FloatArray, IntArray, Rows
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.scales import Scale, measure_scale
 
+FAMILY_SAMPLE = 2000  # rows out of core that decide what family="auto" is
 LABEL_FAMILIES = (Bernoulli.name, Multinomial.name)
 
 
@@ -84,11 +88,16 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
     Notes
     -----
     *Weights* count rows: a row of weight two is two rows, and the total weight is the number
-    of rows in the criteria. *Constant columns* have coefficient zero; *duplicated columns*
-    share theirs (minimum norm). *An environment that loses all its rows* stays, with no weight and
-    its last coefficients, with a `ConvergenceWarning`. *Few rows*: K regressions on d features
-    need at least ``K * (d + 1)`` rows, or it is an error; "auto" tries no more than that, and
-    with n <= d it answers one environment, its coefficients of minimum norm.
+    of rows in the criteria.
+
+    *Constant columns* have coefficient zero; *duplicated columns* share theirs (minimum norm).
+
+    *An environment that loses all its rows* stays, with no weight and its last coefficients,
+    and a `ConvergenceWarning`; "auto" drops it.
+
+    *Few rows*: K regressions on d features need at least ``K * (d + 1)`` rows, or it is an
+    error; "auto" tries no more than that, and with n <= d it answers one environment, its
+    coefficients of minimum norm.
 
     Examples
     --------
@@ -152,7 +161,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         """
         rows, family = self._check_fit_rows(X, y, sample_weight)
         scale = measure_scale(rows, family)
-        _check_finite(scale)
+        _check_scale(scale)
         used = ~scale.constant
         largest = self._most_environments(rows.n_rows, int(used.sum()))
         source = rows.standardised(scale.centre, scale.spread)
@@ -169,7 +178,11 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
             max_iter=self.max_iter,
             variance_floor=self.variance_floor,
         )
-        if self.n_environments == "auto":
+        with single_blas_thread():  # the products are small: threads would only wait
+            if self.n_environments != "auto":
+                return self._keep(
+                    Selection(fit(self.n_environments), np.empty(0), 0.0), scale, rows
+                )
             selection = select_mixture(
                 source,
                 fit,
@@ -178,8 +191,6 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
                 tied_variance=self.tied_variance,
                 max_environments=largest,
             )
-        else:
-            selection = Selection(fit(self.n_environments), np.empty(0))
         return self._keep(selection, scale, rows)
 
     def predict(self, X: Any, y: Any = None) -> IntArray:
@@ -270,7 +281,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         # Densities of y are those of the standardised target divided by its scale.
         shift = np.log(scale.spread[-1])
         self.log_likelihood_path_ = solution.path - shift
-        self.criterion_path_ = selection.values
+        self.criterion_path_ = selection.values + 2.0 * selection.weight * shift
         self._n_parameters = n_parameters(
             parameters, int((~scale.constant).sum()), self.tied_variance
         )
@@ -284,7 +295,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        empty = int((self.weights_ * n_rows < 0.5).sum())
+        empty = int((self.weights_ * n_rows < HALF_A_ROW).sum())
         if empty:
             warnings.warn(
                 f"{empty} of {self.n_environments_} environments hold no rows: n_environments is "
@@ -319,9 +330,12 @@ def _responsibilities(rows: Rows, parameters: MixtureParameters) -> FloatArray:
 
 
 def _family_of(y: Any, X: Any) -> str:
-    """Family that fits a target: labels for text or two distinct values, else Gaussian."""
-    if is_out_of_core(X) and isinstance(X, Blocks):
-        values = X.sample(2000, 0).y
+    """Family that fits a target: labels for text or two distinct values, else Gaussian.
+
+    Rows out of core are judged by a sample, and text there needs a family by name.
+    """
+    if is_out_of_core(X):
+        values = blocks.as_blocks(X, y).sample(FAMILY_SAMPLE, 0).y
     elif y is None:
         return Gaussian.name
     else:
@@ -335,6 +349,8 @@ def _family_of(y: Any, X: Any) -> str:
     return Bernoulli.name if few else Gaussian.name
 
 
-def _check_finite(scale: Scale) -> None:
+def _check_scale(scale: Scale) -> None:
     if not (np.isfinite(scale.centre).all() and np.isfinite(scale.spread).all()):
         raise ValueError("X and y must be finite; the blocks hold NaN or infinity.")
+    if scale.constant_target:
+        raise ValueError("y must take at least two values; it is constant.")

@@ -17,11 +17,13 @@ class Scale:
     """Centre and spread of the p = d + 1 columns (X, y); 0 and 1 for a target of labels.
 
     ``constant`` marks columns that never vary: they carry nothing and are never selected.
+    ``constant_target`` says the same of the target.
     """
 
     centre: FloatArray
     spread: FloatArray
     constant: BoolArray
+    constant_target: bool = False
 
     def features(self, X: FloatArray) -> FloatArray:
         """Return standardised features."""
@@ -51,4 +53,4 @@ def measure_scale(rows: Blocks, family: Family) -> Scale:
     spread = np.where(constant, 1.0, spread)
     if not family.closed_form:
         centre[-1], spread[-1] = 0.0, 1.0
-    return Scale(centre, spread, constant[:-1])
+    return Scale(centre, spread, constant[:-1], bool(constant[-1]))
