@@ -1,0 +1,53 @@
+"""What HRM is compared with: one method a file, linear and logistic.
+
+Every method chooses its strength by the one rule of `hetrisk.baselines.choice`, on training
+rows alone. Methods that use environment labels take ``fit(X, y, environments)``; without labels
+they treat the rows as one environment.
+"""
+
+from dataclasses import dataclass
+
+from sklearn.base import BaseEstimator
+
+from hetrisk.baselines.eiil import EIILClassifier, EIILRegressor
+from hetrisk.baselines.group_dro import GroupDROClassifier, GroupDRORegressor
+from hetrisk.baselines.irm import IRMClassifier, IRMRegressor
+from hetrisk.baselines.ridge import OneStandardErrorRidgeClassifier, OneStandardErrorRidgeRegressor
+from hetrisk.baselines.vrex import VRExClassifier, VRExRegressor
+from hetrisk.baselines.wasserstein import WassersteinDROClassifier, WassersteinDRORegressor
+
+__all__ = [
+    "BASELINES",
+    "Baseline",
+    "EIILClassifier",
+    "EIILRegressor",
+    "GroupDROClassifier",
+    "GroupDRORegressor",
+    "IRMClassifier",
+    "IRMRegressor",
+    "OneStandardErrorRidgeClassifier",
+    "OneStandardErrorRidgeRegressor",
+    "VRExClassifier",
+    "VRExRegressor",
+    "WassersteinDROClassifier",
+    "WassersteinDRORegressor",
+]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A method for both kinds of target, and whether it is given environment labels."""
+
+    regressor: type[BaseEstimator]
+    classifier: type[BaseEstimator]
+    needs_labels: bool
+
+
+BASELINES = {
+    "ridge-1se": Baseline(OneStandardErrorRidgeRegressor, OneStandardErrorRidgeClassifier, False),
+    "dro": Baseline(WassersteinDRORegressor, WassersteinDROClassifier, False),
+    "eiil": Baseline(EIILRegressor, EIILClassifier, False),
+    "irm": Baseline(IRMRegressor, IRMClassifier, True),
+    "vrex": Baseline(VRExRegressor, VRExClassifier, True),
+    "group-dro": Baseline(GroupDRORegressor, GroupDROClassifier, True),
+}

@@ -1,0 +1,96 @@
+"""Group distributionally robust optimisation (Sagawa et al., arXiv:1911.08731).
+
+minimise  max_e R_e(w).
+
+The risks are convex, so this equals its dual: maximise over shares q of the environments the
+least value of sum_e q_e R_e(w). The dual function is concave with gradient R_e(w(q)), and has
+only K unknowns; w(q) is a (weighted) least squares or logistic fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize
+
+from hetrisk.baselines.choice import Choice
+from hetrisk.baselines.problem import Problem
+from hetrisk.baselines.risks import Risks
+from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
+from hetrisk.core.rows import FloatArray
+
+
+def worst_case_weights(risks: Risks) -> FloatArray:
+    """Weights that minimise the largest of the risks."""
+    k = len(risks.weight)
+    w = risks.erm()
+    if k == 1:
+        return w
+
+    def negative_dual(q: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal w
+        w = risks.minimiser(np.maximum(q, 0.0), w)
+        at = risks.evaluate(w).risk
+        return -float(q @ at), -at
+
+    found: Any = optimize.minimize(
+        negative_dual,
+        np.full(k, 1 / k),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * k,
+        constraints=optimize.LinearConstraint(np.ones((1, k)), 1.0, 1.0),
+        options={"ftol": 1e-13, "maxiter": 500},
+    )
+    return risks.minimiser(np.maximum(found.x, 0.0), w)
+
+
+class _GroupDRO(Method):
+    strength = ""
+    values = ()
+
+    def __init__(self) -> None:
+        pass
+
+    def _check(self) -> None:
+        """Nothing to check: the method has no parameters."""
+
+    def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
+        return [worst_case_weights(problem.risks())]
+
+    def _solve(self, problem: Problem) -> tuple[FloatArray, Choice]:
+        return self._path(problem, ())[0], Choice(0.0, np.empty(0), np.empty(0), 0.0)
+
+
+class GroupDRORegressor(_GroupDRO, LinearRegressorShell):
+    """Linear regression with the least error in its worst labelled environment."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        y : (n,) targets.
+        environments : a label per row or (n, K) responsibilities. Without them all rows share
+            one environment: least squares.
+        """
+        return self._fit(X, y, environments)
+
+
+class GroupDROClassifier(_GroupDRO, LinearClassifierShell):
+    """Logistic regression with the least deviance in its worst labelled environment."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        y : (n,) labels.
+        environments : a label per row or (n, K) responsibilities; None for one environment.
+        """
+        return self._fit(X, y, environments)

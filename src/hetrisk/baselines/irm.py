@@ -1,0 +1,119 @@
+"""Invariant risk minimisation (Arjovsky et al., arXiv:1907.02893), the IRMv1 objective.
+
+minimise  mean_e R_e(w)  +  penalty * mean_e D_e(w)^2,
+
+where D_e(w) = w'grad R_e(w) is the derivative of R_e(s w) in a dummy scale s at s = 1: where it
+vanishes, no environment wants the predictor stretched or shrunk. As published, every
+environment counts once whatever its size, so a penalty of 0 is ERM with the environments
+brought to equal weight. The target of a regression is standardised, so that the penalty has no
+units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hetrisk.baselines.problem import Problem
+from hetrisk.baselines.risks import Risks, minimum
+from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
+from hetrisk.core.rows import FloatArray
+
+PENALTIES = (0.0, *(float(10.0**k) for k in range(-2, 6)))
+
+
+def irm_objective(w: FloatArray, risks: Risks, penalty: float) -> tuple[float, FloatArray]:
+    """IRMv1 and its gradient, both divided by 1 + penalty to keep their size in bounds."""
+    at = risks.evaluate(w)
+    k = len(at.risk)
+    scale = at.gradient @ w
+    scale_gradient = at.gradient + risks.curvature(w, np.broadcast_to(w, at.gradient.shape))
+    value = float(risks.even @ at.risk + penalty * scale @ scale / k)
+    gradient = risks.even @ at.gradient + 2 * penalty * scale @ scale_gradient / k
+    return value / (1 + penalty), gradient / (1 + penalty)
+
+
+def irm_path(risks: Risks, penalties: Sequence[float]) -> list[FloatArray]:
+    """Weights for increasing penalties, each started where the one before ended.
+
+    The objective is not convex (w = 0 has no penalty at all): following the path from ERM
+    on balanced environments keeps to the branch that predicts.
+    """
+    path, w = [], risks.minimiser(risks.even)
+    for penalty in penalties:
+        if penalty > 0:
+            w = minimum(partial(irm_objective, risks=risks, penalty=penalty), w)
+        path.append(w)
+    return path
+
+
+class _IRM(Method):
+    strength = "penalty"
+    values = PENALTIES
+
+    def __init__(
+        self,
+        penalty: float | Literal["auto"] = "auto",
+        *,
+        random_state: int | None = 0,
+    ) -> None:
+        self.penalty = penalty
+        self.random_state = random_state
+
+    def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
+        return irm_path(problem.risks(), values)
+
+
+class IRMRegressor(_IRM, LinearRegressorShell):
+    """Linear regression whose scale is right in every labelled environment (IRMv1).
+
+    Parameters
+    ----------
+    penalty : strength of invariance; 0 is least squares on environments of equal weight.
+        "auto" chooses it on held-out training rows (see `hetrisk.baselines.choice`).
+    random_state : seed of the folds that "auto" deals.
+
+    Examples
+    --------
+    >>> from hetrisk.datasets import load_task
+    >>> X, y, environments = load_task("selection_bias").train
+    >>> model = IRMRegressor(penalty=1e4).fit(X, y, environments)
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        y : (n,) targets.
+        environments : a label per row or (n, K) responsibilities. Without them all rows share
+            one environment, in which the penalty vanishes at the least squares solution.
+        """
+        return self._fit(X, y, environments)
+
+
+class IRMClassifier(_IRM, LinearClassifierShell):
+    """Logistic regression whose scale is right in every labelled environment (IRMv1).
+
+    Parameters
+    ----------
+    penalty : strength of invariance; 0 is logistic regression on environments of equal weight.
+        "auto" chooses it on held-out training rows (see `hetrisk.baselines.choice`).
+    random_state : seed of the folds that "auto" deals.
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        y : (n,) labels.
+        environments : a label per row or (n, K) responsibilities; None for one environment.
+        """
+        return self._fit(X, y, environments)

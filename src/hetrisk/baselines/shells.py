@@ -1,0 +1,167 @@
+"""The scikit-learn face of the baselines: validate, solve, and translate the weights back.
+
+A method is a `Method` that maps a `Problem` to weights; together with `LinearRegressorShell` or
+`LinearClassifierShell` it becomes an estimator. Labels with more than two classes are learned
+one class against the rest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hetrisk.baselines.choice import Choice, check_strength, choose, folds
+from hetrisk.baselines.environments import environment_matrix
+from hetrisk.baselines.problem import Problem, Units
+from hetrisk.baselines.risks import LogisticRisks, SquaredRisks
+from hetrisk.core.rows import FloatArray
+
+
+class Method(BaseEstimator, ABC):  # type: ignore[misc]
+    """A way from a problem to weights, with one strength that the rule of `choice` may choose.
+
+    Attributes
+    ----------
+    strength : name of the parameter that holds the strength.
+    values : strengths to choose from, weakest first.
+    standardise : whether the method sees standardised columns; its objective must then be free
+        of the columns' units, so that this only helps the optimiser.
+    """
+
+    strength: ClassVar[str]
+    values: ClassVar[tuple[float, ...]]
+    standardise: ClassVar[bool] = True
+    random_state: int | None
+
+    @abstractmethod
+    def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
+        """Weights for each of ``values``, weakest first; each may start from the one before."""
+
+    def _check(self) -> None:
+        check_strength(self.strength, getattr(self, self.strength))
+
+    def _solve(self, problem: Problem) -> tuple[FloatArray, Choice]:
+        given = getattr(self, self.strength)
+        if isinstance(given, str):
+            choice = self._choose(problem)
+        else:
+            choice = Choice(float(given), np.empty(0), np.empty(0), 0.0)
+        ladder = [value for value in self.values if value < choice.value]
+        return self._path(problem, [*ladder, choice.value])[-1], choice
+
+    def _choose(self, problem: Problem) -> Choice:
+        strata = problem.environments.argmax(axis=1)
+        if problem.family.labels:
+            strata = 2 * strata + problem.y.astype(np.int64)
+        return choose(
+            self.values,
+            folds(strata, self.random_state),
+            lambda train, test: problem.take(test).held_out_risks(
+                self._path(problem.take(train), self.values)
+            ),
+        )
+
+
+class LinearRegressorShell(RegressorMixin, Method):  # type: ignore[misc]
+    """Least squares face: ``coef_`` (d,), ``intercept_``, ``choices_`` (one `Choice`)."""
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
+        self._check()
+        rows: tuple[FloatArray, np.ndarray] = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
+        )
+        features, target = rows[0], rows[1].astype(np.float64)
+        units = Units.of(features, target, standardise=self.standardise)
+        memberships = environment_matrix(environments, len(target))
+        problem = Problem(units.features(features), units.target(target), memberships, SquaredRisks)
+        weights, choice = self._solve(problem)
+        self.coef_, self.intercept_ = units.original(weights)
+        self.choices_ = (choice,)
+        return self
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        """
+        check_is_fitted(self)
+        rows: FloatArray = validate_data(self, X, reset=False, dtype=np.float64)
+        predicted: FloatArray = rows @ self.coef_ + self.intercept_
+        return predicted
+
+
+class LinearClassifierShell(ClassifierMixin, Method):  # type: ignore[misc]
+    """Logistic face: ``classes_``, ``coef_`` (1 or C, d), ``intercept_``, ``choices_``."""
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
+        self._check()
+        rows: tuple[FloatArray, np.ndarray] = validate_data(
+            self, X, y, dtype=np.float64, ensure_min_samples=2
+        )
+        check_classification_targets(rows[1])
+        self.classes_, codes = np.unique(rows[1], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y must hold at least two classes; got only one class, {self.classes_[0]!r}."
+            )
+        units = Units.of(rows[0], None, standardise=self.standardise)
+        Z, memberships = units.features(rows[0]), environment_matrix(environments, len(codes))
+        targets = [codes == c for c in range(len(self.classes_))]
+        solved = [
+            self._solve(Problem(Z, target.astype(np.float64), memberships, LogisticRisks))
+            for target in (targets[1:] if len(targets) == 2 else targets)
+        ]
+        original = [units.original(weights) for weights, _ in solved]
+        self.coef_ = np.stack([coef for coef, _ in original])
+        self.intercept_ = np.array([intercept for _, intercept in original])
+        self.choices_ = tuple(choice for _, choice in solved)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Log odds: (n,) for two classes, (n, C) of each class against the rest otherwise.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        """
+        check_is_fitted(self)
+        rows: FloatArray = validate_data(self, X, reset=False, dtype=np.float64)
+        scores: FloatArray = rows @ self.coef_.T + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """(n, C) probabilities of the classes.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        """
+        p: FloatArray = special.expit(self.decision_function(X))
+        if len(self.classes_) == 2:
+            return np.column_stack([1 - p, p])
+        total = p.sum(axis=1, keepdims=True)
+        even = np.full_like(p, 1 / p.shape[1])
+        shares: FloatArray = np.divide(p, total, out=even, where=total > 0)
+        return shares
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        """
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        classes: np.ndarray[Any, Any] = self.classes_[chosen]
+        return classes

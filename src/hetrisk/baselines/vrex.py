@@ -1,0 +1,98 @@
+"""Risk extrapolation by variance (V-REx; Krueger et al., arXiv:2003.00688).
+
+minimise  sum_e p_e R_e(w)  +  penalty * Var_e R_e(w),
+
+where p_e is the share of rows in environment e, so that the first term is the pooled risk and a
+penalty of 0 is ERM; the variance counts every environment once.
+The target of a regression is standardised, so that the penalty has no units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, Self
+
+from numpy.typing import ArrayLike
+
+from hetrisk.baselines.problem import Problem
+from hetrisk.baselines.risks import Risks, minimum
+from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
+from hetrisk.core.rows import FloatArray
+
+PENALTIES = (0.0, *(float(10.0**k) for k in range(-2, 5)))
+
+
+def vrex_objective(w: FloatArray, risks: Risks, penalty: float) -> tuple[float, FloatArray]:
+    """V-REx and its gradient, both divided by 1 + penalty to keep their size in bounds."""
+    at = risks.evaluate(w)
+    gap = at.risk - at.risk.mean()
+    k = len(gap)
+    value = risks.share @ at.risk + penalty * gap @ gap / k
+    gradient = risks.share @ at.gradient + 2 * penalty * gap @ at.gradient / k
+    return float(value) / (1 + penalty), gradient / (1 + penalty)
+
+
+class _VREx(Method):
+    strength = "penalty"
+    values = PENALTIES
+
+    def __init__(
+        self, penalty: float | Literal["auto"] = "auto", *, random_state: int | None = 0
+    ) -> None:
+        self.penalty = penalty
+        self.random_state = random_state
+
+    def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
+        risks, path = problem.risks(), []
+        w = risks.erm()
+        for penalty in values:
+            if penalty > 0:
+                w = minimum(partial(vrex_objective, risks=risks, penalty=penalty), w)
+            path.append(w)
+        return path
+
+
+class VRExRegressor(_VREx, LinearRegressorShell):
+    """Linear regression with risks that differ little between labelled environments.
+
+    Parameters
+    ----------
+    penalty : weight of the variance of the risks; 0 is least squares. "auto" chooses it on
+        held-out training rows (see `hetrisk.baselines.choice`).
+    random_state : seed of the folds that "auto" deals.
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        y : (n,) targets.
+        environments : a label per row or (n, K) responsibilities. Without them all rows share
+            one environment, whose risk has no variance: least squares.
+        """
+        return self._fit(X, y, environments)
+
+
+class VRExClassifier(_VREx, LinearClassifierShell):
+    """Logistic regression with risks that differ little between labelled environments.
+
+    Parameters
+    ----------
+    penalty : weight of the variance of the risks; 0 is logistic regression. "auto" chooses it
+        on held-out training rows (see `hetrisk.baselines.choice`).
+    random_state : seed of the folds that "auto" deals.
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        y : (n,) labels.
+        environments : a label per row or (n, K) responsibilities; None for one environment.
+        """
+        return self._fit(X, y, environments)
