@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -358,6 +358,28 @@ def test_classification_data_are_described_by_their_labels(table):
     assert summary.table.target.startswith("<low>: ")
     assert "&lt;low&gt;: " in render(model, data=(X, labels))
     assert len(summary.coefficients) == 3
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.parametrize("final", [False, True], ids=["linear", "forest"])
+def test_the_errors_shown_are_those_of_the_predictions(classes, final):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    z = X[:, 0] + 0.5 * rng.normal(size=200)
+    if classes:
+        forest = RandomForestClassifier(n_estimators=5, random_state=0) if final else None
+        y = np.digitize(z, [0.0] if classes == 2 else [-0.5, 0.5])
+        model = HRMClassifier(final_estimator=forest, random_state=0).fit(X, y)
+        error = np.mean(model.predict(X) != y)
+    else:
+        forest = RandomForestRegressor(n_estimators=5, random_state=0) if final else None
+        y = z
+        model = HRMRegressor(final_estimator=forest, random_state=0).fit(X, y)
+        error = np.mean((model.predict(X) - y) ** 2)
+    environments = summarize(model).environments
+    power = 1 if classes else 2
+    shown = sum(e.share * e.risk**power for e in environments)
+    assert shown == pytest.approx(error)
 
 
 # --- errors and files --------------------------------------------------------------------------

@@ -101,6 +101,8 @@ def linear_losses(
 ) -> FloatArray:
     """Squared error, or 0/1 error, of a linear model on each row."""
     eta = rows.X @ coef.T + intercept
+    if eta.ndim == 2 and eta.shape[1] == 1:  # two classes: one row of coefficients, one margin
+        eta = eta[:, 0]
     if family.closed_form:
         loss: FloatArray = (rows.y - eta) ** 2
         return loss
