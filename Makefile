@@ -30,5 +30,8 @@ types: $(READY)
 bench: $(READY)
 	$(BIN)/hetrisk bench
 
+bench-check: $(READY)
+	$(BIN)/hetrisk bench --check benchmarks/baseline.json
+
 clean:
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

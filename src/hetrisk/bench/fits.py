@@ -22,12 +22,12 @@ def fitted(X: FloatArray, y: FloatArray, method: str = "pooled") -> HRMRegressor
     return model
 
 
-def selection_bias(n: int, d: int) -> tuple[FloatArray, FloatArray]:
+def selection_bias(n: int, d: int, seed: int = 0) -> tuple[FloatArray, FloatArray]:
     """Return the paper's simulator: 95 % of the rows with r = 1.9, the others with r = -1.1."""
     rare = max(n // 20, 1)
     parts = [
-        make_selection_bias(n - rare, 1.9, n_features=d, random_state=0),
-        make_selection_bias(rare, -1.1, n_features=d, random_state=1),
+        make_selection_bias(n - rare, 1.9, n_features=d, random_state=2 * seed),
+        make_selection_bias(rare, -1.1, n_features=d, random_state=2 * seed + 1),
     ]
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
