@@ -57,6 +57,8 @@ def as_blocks(
     """
     if is_out_of_core(X):
         source = blocks.as_blocks(X, y, sample_weight, environments)
+        if reset and not source.has_target:
+            raise ValueError("X must carry a target to be fitted; these blocks have none.")
         _learn_columns(estimator, source, reset)
         if source.n_rows < min_rows:
             raise ValueError(
@@ -116,11 +118,14 @@ def _numbers(y: Any) -> np.ndarray:
 
 
 def _labels(y: Any) -> np.ndarray:
-    y = column_or_1d(y, warn=True)
+    y = np.asarray(column_or_1d(y, warn=True))
+    missing = np.flatnonzero(pd.isna(y))
+    if len(missing) or (y.dtype.kind == "f" and not np.isfinite(y).all()):
+        raise ValueError(
+            f"Input y contains NaN, None or infinity; labels must be given ({len(missing)} missing)."
+        )
     check_classification_targets(y)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError("Input y contains NaN or infinity; labels must be finite.")
-    return np.asarray(y)
+    return y
 
 
 def _learn_columns(estimator: BaseEstimator, source: Blocks, reset: bool) -> None:
