@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.report import render, repr_html, summarize, write_report
 from hetrisk.report.page import render_summary
-from hetrisk.report.summary import Decision
+from hetrisk.report.summary import Decision, by_concern
 from report_models import HOSTILE, fitted
 
 VOID = {"meta", "link", "img", "br", "input"}
@@ -245,7 +245,27 @@ def test_features_of_concern_come_first():
     model.gates_[4] = 0.5
     model.evidence_.instability[:] = [0.3, 0.7, 5.0, 8.0, 0.1]
     model.evidence_.instability_error[:] = 0.1
-    assert [f.position for f in summarize(model).by_concern] == [1, 0, 4, 3, 2]
+    assert [f.position for f in by_concern(summarize(model).features)] == [1, 0, 4, 3, 2]
+
+
+@pytest.mark.parametrize("groups", [[0, 0, 1, 2, 2, 2], ["a", "a", "b", "c", "c", "c"]])
+def test_columns_that_share_a_decision_are_one_feature(groups):
+    names = ["sky=grey", "sky=blue", "wind", "rain", "sun", "moon"]
+    model = fitted(names, feature_groups=groups)
+    model.evidence_.instability[:] = [0.5, 3.0, 0.1, 0.1, 0.2, 0.1]
+    model.evidence_.instability_error[:] = 0.1
+    summary = summarize(model)
+    assert len(summary.columns) == 6
+    labels = [f.label for f in summary.features]
+    assert labels == (["sky", "wind", "rain and 2 more"] if groups[0] == 0 else ["a", "wind", "c"])
+    sky = summary.features[0]
+    assert (sky.instability, sky.position, sky.n_columns) == (3.0, 1, 2)
+    assert sky.cost == model.evidence_.cost[:2].max()
+    assert sky.decision is Decision.DROPPED
+    assert "leaves out 1 of 3 features: what it says" in summary.headline
+    page = Page(render(model)).text
+    assert "3 features in 6 columns" in page
+    assert "sky=grey" in page
 
 
 def test_history_tells_what_each_step_changed():

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from hetrisk.report.extraction import summarize
-from hetrisk.report.summary import Decision, Feature, Summary
+from hetrisk.report.summary import Decision, Feature, Summary, by_concern
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ class _Display(ABC):
     def _of_most_concern(self, max_features: int) -> tuple[Feature, ...]:
         if max_features < 1:
             raise ValueError(f"max_features must be at least 1; got {max_features}.")
-        return self.summary.by_concern[:max_features]
+        return by_concern(self.summary.columns)[:max_features]
 
 
 class InstabilityDisplay(_Display):
@@ -109,7 +109,7 @@ class InstabilityDisplay(_Display):
                 ecolor=colour + "66",
                 label=f"{decision.value} ({len(group)})",
             )
-        for f in [f for f in self.summary.by_concern if _placed(f)][:max_labels]:
+        for f in [f for f in by_concern(self.summary.features) if _placed(f)][:max_labels]:
             at = (f.instability, 100 * f.cost)
             ax.annotate(_plain(f.label), at, (4, 4), textcoords="offset points", fontsize="small")
         ax.set_xscale("symlog", linthresh=0.2)
@@ -253,11 +253,11 @@ class EnvironmentDisplay(_Display):
         ax.legend()
 
     def _find(self, feature: str | int) -> Feature:
-        for f in self.summary.features:
+        for f in self.summary.columns:
             if feature in (f.position, f.name, f.label):
                 return f
         raise ValueError(
-            f"feature must be the name or position of one of {len(self.summary.features)} "
+            f"feature must be the name or position of one of {len(self.summary.columns)} "
             f"features; got {feature!r}."
         )
 

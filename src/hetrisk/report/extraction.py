@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,20 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 from hetrisk.core.discovery import HOMOGENEOUS, INVARIANT, UNSTABLE
 from hetrisk.core.rows import FloatArray
 from hetrisk.estimators.hrm import EnvironmentSummary, HRMClassifier, HRMRegressor
+from hetrisk.report.features import column_groups, grouped, table_columns
 from hetrisk.report.labels import (
-    LONGEST_NAME,
     count_of,
     number,
     percent,
     readable,
-    shortened,
     unique_labels,
 )
 from hetrisk.report.provenance import origin, provenance
 from hetrisk.report.spreads import spreads
 from hetrisk.report.summary import (
     Coefficients,
-    Decision,
     Environment,
     Feature,
     Step,
@@ -35,8 +32,6 @@ from hetrisk.report.summary import (
     TableSummary,
 )
 
-DOUBTFUL_GATE = (0.05, 0.95)
-DOUBTFUL_P = (0.01, 0.05)
 MANY_CLASSES = 12
 
 
@@ -50,9 +45,9 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
         pipeline was fitted on. Adds histograms, the error on that table and its summary.
     """
     final = final_step(model)
-    names = _feature_names(model, final)
     found: EnvironmentSummary = final.environment_summary_
-    features = _features(final, names)
+    columns = table_columns(model, final)
+    features = grouped(columns, column_groups(model, final))
     table, Z, environments = _read_table(model, final, found.risk_name, data)
     return Summary(
         task="classification" if is_classifier(final) else "regression",
@@ -63,6 +58,7 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
         risk_name=found.risk_name,
         n_rows=_n_rows(final),
         features=features,
+        columns=columns,
         environments=_environments(found),
         coefficients=_coefficients(found, getattr(final, "classes_", ())),
         spreads=spreads(found.feature_mean, found.feature_sd, Z, environments),
@@ -86,58 +82,6 @@ def final_step(model: Any) -> Any:
     return final
 
 
-def _feature_names(model: Any, final: Any) -> Sequence[object]:
-    if isinstance(model, Pipeline) and len(model.steps) > 1:
-        try:
-            return list(model[:-1].get_feature_names_out())
-        except (AttributeError, ValueError, NotImplementedError):
-            pass  # a step that cannot name its output: fall back on what the last step saw
-    return list(getattr(final, "feature_names_in_", [f"x{j}" for j in range(len(final.support_))]))
-
-
-def _features(final: Any, names: Sequence[object]) -> tuple[Feature, ...]:
-    evidence = final.evidence_
-    return tuple(
-        Feature(
-            position=j,
-            name=shortened(readable(names[j]), LONGEST_NAME),
-            label=label,
-            used=bool(final.support_[j]),
-            decision=_decision(
-                bool(final.support_[j]), float(final.gates_[j]), float(evidence.p_value[j])
-            ),
-            gate=float(final.gates_[j]),
-            instability=_known_instability(
-                float(evidence.instability[j]), float(evidence.instability_error[j])
-            ),
-            instability_error=float(evidence.instability_error[j]),
-            cost=float(evidence.cost[j]),
-            saving=float(evidence.saving[j]),
-            p_value=float(evidence.p_value[j]),
-            reason=shortened(readable(evidence.reason[j]), LONGEST_NAME),
-        )
-        for j, label in enumerate(unique_labels(names))
-    )
-
-
-def _known_instability(index: float, error: float) -> float:
-    """Return the index, or NaN where its error is larger than both it and one.
-
-    The index is relative to the mean coefficient. A feature that does nothing has a mean near
-    zero and an index of anything, 1000 say, with a larger error still.
-    """
-    return math.nan if error > max(index, 1.0) or math.isinf(error) else index
-
-
-def _decision(used: bool, gate: float, p_value: float) -> Decision:
-    """Uncertain: a half-open gate, or left out on evidence that just passes."""
-    half_open = DOUBTFUL_GATE[0] < gate < DOUBTFUL_GATE[1]
-    thin_evidence = not used and DOUBTFUL_P[0] < p_value < DOUBTFUL_P[1]
-    if half_open or thin_evidence:
-        return Decision.UNCERTAIN
-    return Decision.KEPT if used else Decision.DROPPED
-
-
 def _headline(verdict: str, features: tuple[Feature, ...], n_environments: int) -> str:
     n_dropped = sum(not f.used for f in features)
     groups = count_of(n_environments, "hidden group") + " of rows"
@@ -148,7 +92,7 @@ def _headline(verdict: str, features: tuple[Feature, ...], n_environments: int) 
             "on when the data shifts."
         ),
         HOMOGENEOUS: (
-            "No sign that anything changes between hidden groups of rows: this is an ordinary "
+            "No usable difference between hidden groups of rows was found: this is an ordinary "
             f"model on {len(features) - n_dropped:,} of {count_of(len(features), 'feature')}."
         ),
         UNSTABLE: (

@@ -18,9 +18,10 @@ from markupsafe import Markup
 
 from hetrisk import atomic
 from hetrisk.report import pictures
-from hetrisk.report.extraction import DOUBTFUL_P, summarize
+from hetrisk.report.extraction import summarize
+from hetrisk.report.features import DOUBTFUL_P
 from hetrisk.report.labels import count_of, fixed, number, percent, probability, readable, shortened
-from hetrisk.report.summary import Decision, Feature, Summary
+from hetrisk.report.summary import Decision, Feature, Summary, by_concern
 from hetrisk.report.summary import Environment as HiddenEnvironment
 
 TITLE = "Stability report"
@@ -105,12 +106,13 @@ def render_summary(summary: Summary, title: str | None = None) -> str:
 
 def _derived(s: Summary) -> dict[str, Any]:
     """What the template needs besides the summary: choices of rows, scales and sentences."""
-    order = s.by_concern
+    order = by_concern(s.columns)
     strips = LIMIT.strips // max(1, len(s.coefficients) * len(s.environments))
     rows = order[: min(LIMIT.effects, max(1, strips))]
     finite = [v for e in s.environments for v in (e.risk, e.risk_erm) if math.isfinite(v)]
     return {
         "decisions": DECISIONS,
+        "table_rows": by_concern(s.features)[: LIMIT.rows],
         "doubt": DOUBTFUL_P,
         "risk": risk_format(s),
         "risk_meaning": RISK_MEANING.get(s.risk_name, ""),
@@ -162,11 +164,11 @@ def _duel_sentence(s: Summary) -> str:
 
 def _changes(s: Summary) -> tuple[str, ...]:
     """What each step left out (−) or took back (+) since the one before."""
-    before = tuple(True for _ in s.features)
+    before = tuple(True for _ in s.columns)
     told = []
     for step in s.steps:
         after = step.kept or before
-        told.append(_told(s.features, before, after))
+        told.append(_told(s.columns, before, after))
         before = after
     return tuple(told)
 

@@ -255,9 +255,7 @@ def spread_axis(spread: Spread) -> Markup:
         ticks = [(t, tick(t)) for t in scale.ticks(4)]
     else:
         every = max(1, -(-len(spread.values) // 6))
-        ticks = [
-            (float(i), number(float(v))) for i, v in enumerate(spread.values) if i % every == 0
-        ]
+        ticks = [(float(i), tick(float(v))) for i, v in enumerate(spread.values) if i % every == 0]
     marks = [text(scale(at), 14, label, "x") for at, label in ticks]
     return picture(*marks, height=18, label="Scale of the values", class_="strip axis-strip")
 

@@ -27,6 +27,9 @@ class Decision(Enum):
 class Feature:
     """One feature and the evidence about it (see `hetrisk.core.discovery.Evidence`).
 
+    A feature is one column of the model, or ``n_columns`` that share a decision: the levels of
+    a category. ``position`` is its column, the most unstable of several.
+
     ``label`` is short and unique on the page, ``name`` the longer form; ``used`` says whether
     the model uses it, which an uncertain feature's ``decision`` does not. ``instability`` is
     NaN where it is not known: relative to a mean coefficient that may as well be zero.
@@ -44,6 +47,7 @@ class Feature:
     saving: float
     p_value: float
     reason: str
+    n_columns: int = 1
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,11 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything the page shows about one fitted model."""
+    """Everything the page shows about one fitted model.
+
+    Decisions are about ``features``; coefficients, spreads and steps are about ``columns``,
+    which are the same unless columns share a decision.
+    """
 
     task: str
     n_classes: int
@@ -144,6 +152,7 @@ class Summary:
     risk_name: str
     n_rows: int | None
     features: tuple[Feature, ...]
+    columns: tuple[Feature, ...]
     environments: tuple[Environment, ...]
     coefficients: tuple[Coefficients, ...]
     spreads: tuple[Spread, ...]
@@ -155,25 +164,10 @@ class Summary:
 
     def of(self, decision: Decision) -> tuple[Feature, ...]:
         """Features with this decision: kept ones by what they are worth, others by instability."""
-        chosen = [f for f in self.by_concern if f.decision is decision]
+        chosen = [f for f in by_concern(self.features) if f.decision is decision]
         if decision is Decision.KEPT:
             chosen.sort(key=lambda f: -np.nan_to_num(f.cost, nan=-1e300))
         return tuple(chosen)
-
-    @property
-    def by_concern(self) -> tuple[Feature, ...]:
-        """All features: left out, uncertain, kept; of each the most unstable first."""
-        rank = (Decision.DROPPED, Decision.UNCERTAIN, Decision.KEPT)
-        return tuple(
-            sorted(
-                self.features,
-                key=lambda f: (
-                    rank.index(f.decision),
-                    -np.nan_to_num(f.instability, nan=-1.0, posinf=1e300),
-                    f.position,
-                ),
-            )
-        )
 
     @property
     def worst(self) -> float:
@@ -184,3 +178,14 @@ class Summary:
     def worst_erm(self) -> float:
         """Plain ERM's error in the environment where *that* is largest."""
         return max((e.risk_erm for e in self.environments), default=np.nan)
+
+
+def by_concern(features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    """Sort features: left out, uncertain, kept; of each the most unstable first."""
+    rank = (Decision.DROPPED, Decision.UNCERTAIN, Decision.KEPT)
+
+    def key(f: Feature) -> tuple[int, float, int]:
+        instability = float(np.nan_to_num(f.instability, nan=-1.0, posinf=1e300))
+        return rank.index(f.decision), -instability, f.position
+
+    return tuple(sorted(features, key=key))

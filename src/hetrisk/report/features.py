@@ -1,0 +1,124 @@
+"""The features of a fitted model: their names, what was decided, and which belong together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from hetrisk.report.labels import LONGEST_NAME, readable, shortened, unique_labels
+from hetrisk.report.summary import Decision, Feature
+from hetrisk.tables import TableEncoder
+
+DOUBTFUL_GATE = (0.05, 0.95)
+DOUBTFUL_P = (0.01, 0.05)
+
+
+def table_columns(model: Any, final: Any) -> tuple[Feature, ...]:
+    """One `Feature` for each column the estimator ``final``, the last step of ``model``, sees."""
+    names = _names(model, final)
+    labels = unique_labels(names)
+    return tuple(_column(final, j, names[j], labels[j]) for j in range(len(final.support_)))
+
+
+def _names(model: Any, final: Any) -> Sequence[object]:
+    if isinstance(model, Pipeline) and len(model.steps) > 1:
+        try:
+            return list(model[:-1].get_feature_names_out())
+        except (AttributeError, ValueError, NotImplementedError):
+            pass  # a step that cannot name its output: fall back on what the last step saw
+    return list(getattr(final, "feature_names_in_", [f"x{j}" for j in range(len(final.support_))]))
+
+
+def _column(final: Any, j: int, name: object, label: str) -> Feature:
+    evidence = final.evidence_
+    used, gate, p_value = bool(final.support_[j]), float(final.gates_[j]), evidence.p_value[j]
+    error = float(evidence.instability_error[j])
+    return Feature(
+        position=j,
+        name=shortened(readable(name), LONGEST_NAME),
+        label=label,
+        used=used,
+        decision=_decision(used, gate, float(p_value)),
+        gate=gate,
+        instability=_known_instability(float(evidence.instability[j]), error),
+        instability_error=error,
+        cost=float(evidence.cost[j]),
+        saving=float(evidence.saving[j]),
+        p_value=float(p_value),
+        reason=shortened(readable(evidence.reason[j]), 2 * LONGEST_NAME),
+    )
+
+
+def _known_instability(index: float, error: float) -> float:
+    """Return the index, or NaN where its error is larger than both it and one.
+
+    The index is relative to the mean coefficient. A feature that does nothing has a mean near
+    zero and an index of anything, 1000 say, with a larger error still.
+    """
+    return math.nan if error > max(index, 1.0) or math.isinf(error) else index
+
+
+def _decision(used: bool, gate: float, p_value: float) -> Decision:
+    """Uncertain: a half-open gate, or left out on evidence that just passes."""
+    half_open = DOUBTFUL_GATE[0] < gate < DOUBTFUL_GATE[1]
+    thin_evidence = not used and DOUBTFUL_P[0] < p_value < DOUBTFUL_P[1]
+    if half_open or thin_evidence:
+        return Decision.UNCERTAIN
+    return Decision.KEPT if used else Decision.DROPPED
+
+
+def column_groups(model: Any, final: Any) -> Sequence[object]:
+    """Return a group for each column; columns of one group share their decision."""
+    first = model.steps[0][1] if isinstance(model, Pipeline) else None
+    if isinstance(first, TableEncoder) and len(model.steps) == 2:
+        return list(first.feature_groups_)
+    groups = final.feature_groups
+    return range(len(final.support_)) if groups is None else list(groups)
+
+
+def grouped(columns: tuple[Feature, ...], groups: Sequence[object]) -> tuple[Feature, ...]:
+    """One `Feature` for each group of columns: a category counts once, whatever its levels."""
+    members: dict[object, list[Feature]] = {}
+    for column, group in zip(columns, groups, strict=True):
+        members.setdefault(group, []).append(column)
+    merged = [_merged(group, together) for group, together in members.items()]
+    labels = unique_labels(feature.label for feature in merged)
+    return tuple(replace(f, label=label) for f, label in zip(merged, labels, strict=True))
+
+
+def _merged(group: object, columns: list[Feature]) -> Feature:
+    """The strongest evidence about any of the columns stands for all of them."""
+    if len(columns) == 1:
+        return columns[0]
+    worst = max(columns, key=lambda c: np.nan_to_num(c.instability, nan=-1.0))
+    name = group if isinstance(group, str) else _common_name(columns)
+    p_value = min(c.p_value for c in columns)
+    gate = min(c.gate for c in columns)
+    used = any(c.used for c in columns)
+    return replace(
+        worst,
+        name=shortened(readable(name), LONGEST_NAME),
+        label=shortened(readable(name), LONGEST_NAME),
+        n_columns=len(columns),
+        used=used,
+        gate=gate,
+        decision=_decision(used, gate, p_value),
+        cost=max(c.cost for c in columns),
+        saving=max(c.saving for c in columns),
+        p_value=p_value,
+    )
+
+
+def _common_name(columns: list[Feature]) -> str:
+    """Return what the names share before a separator: ``sky`` of ``sky=grey`` and ``sky=blue``."""
+    names = [c.name for c in columns]
+    for separator in "=:_":
+        heads = {name.rpartition(separator)[0] for name in names}
+        if len(heads) == 1 and "" not in heads:
+            return heads.pop()
+    return f"{names[0]} and {len(names) - 1} more"
