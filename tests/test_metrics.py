@@ -118,6 +118,16 @@ def test_information_of_linear_probes_in_closed_form():
     np.testing.assert_allclose(task2vec(labels, X, y), expected, rtol=0.03, atol=1e-3)
 
 
+def test_sampling_noise_is_taken_off_the_information():
+    """A useless feature's w^2 is about its variance, 1 / n here; what is left is about half."""
+    rng = np.random.default_rng(0)
+    n, found = 60, []
+    for _ in range(100):
+        X, y = rng.standard_normal((n, 3)), rng.standard_normal(n)
+        found.append(task2vec(np.zeros(n), X, y)[0] - metrics.PRIOR_INFORMATION)
+    assert 0 < np.mean(found) < 0.75 / n
+
+
 def test_information_of_logistic_probes_in_closed_form():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200_000, 2))

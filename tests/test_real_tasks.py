@@ -281,6 +281,16 @@ def test_car_insurance_task(tmp_path, r):
             assert correlation(task, part, "Gender") == pytest.approx(expected, abs=0.03)
 
 
+def test_car_insurance_never_tests_on_training_rows(tmp_path):
+    frame = customers().assign(Annual_Premium=np.arange(4000.0) ** 1.5)  # tells every row apart
+    path = saved(frame, tmp_path / "train.csv")
+    task = load_task("car_insurance", path=path, r=0.5, n_train=1200, n_test=1200, verify=False)
+    (test,) = task.test.values()
+    column = task.feature_names.index("Annual_Premium")
+    seen = np.concatenate([task.train.X[:, column], test.X[:, column]])
+    assert len(np.unique(seen)) == len(task.train.y) + len(test.y)
+
+
 def test_car_insurance_pools_to_one_distribution(tmp_path):
     """Within a cell of (sex, label), the labelled environments are draws of the same rows."""
     path = saved(customers(20_000), tmp_path / "train.csv")
