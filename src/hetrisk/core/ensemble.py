@@ -64,11 +64,14 @@ class Rules:
     tied_variance : one variance for the K components of a mixture.
     variance_floor : smallest variance, so that no component collapses on a few rows.
     ridge : penalty on squared coefficients, per row.
+    squared_steps : extrapolate every other step. EM crawls without; Newton's own steps need no
+        such help.
     """
 
     tied_variance: bool = True
     variance_floor: float = 0.0
     ridge: float = 0.0
+    squared_steps: bool = True
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,8 @@ def climb(
         objective = objective_of(expected, candidate, rules)
         fallen = ~(objective >= state.objective)
         if not fallen.any():
-            return Climb(candidate, objective, expected, state.mixtures if is_plain else None)
+            before = state.mixtures if is_plain and rules.squared_steps else None
+            return Climb(candidate, objective, expected, before)
         if target is state.mixtures and _only_rounding(objective, state.objective, fallen):
             break
         candidate = candidate.towards(

@@ -336,15 +336,22 @@ class Multinomial(NewtonFamily):
         return response
 
     def coded_derivatives(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Gradient and curvature in the contrasts."""
-        H = self.coding
-        slope = np.moveaxis(self.gradient(y, eta) @ H.T, -1, -2)
-        bend = np.moveaxis(H @ self.curvature(y, eta) @ H.T, -3, -1)
+        """Gradient and curvature in the contrasts.
+
+        With H the contrasts: H (indicator - p), and H diag(p) H' - (H p)(H p)'. Rows run along
+        the last axis throughout, so that every operation streams through memory.
+        """
+        H, p = self.coding, np.swapaxes(self.mean(eta), -1, -2)
+        projected = H @ p
+        slope = (H @ (y == np.arange(self.n_classes)[:, None])) - projected
+        pairs = (H[:, None] * H).reshape(-1, self.n_classes) @ p
+        bend = pairs.reshape(*p.shape[:-2], len(H), len(H), p.shape[-1])
+        bend -= projected[..., :, None, :] * projected[..., None, :, :]
         return slope, bend
 
     def predictor_of(self, scores: FloatArray) -> FloatArray:
-        """(..., n, C) predictors of the classes."""
-        eta: FloatArray = np.swapaxes(scores, -1, -2) @ self.coding
+        """(..., n, C) predictors of the classes, a class contiguous in memory."""
+        eta: FloatArray = np.swapaxes(self.coding.T @ scores, -1, -2)
         return eta
 
 

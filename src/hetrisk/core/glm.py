@@ -150,7 +150,7 @@ def _newton(
     starts: tuple[GLMFit, ...] | None,
 ) -> tuple[GLMFit, ...]:
     """Climb the K penalised likelihoods together: mixtures of one component each."""
-    rules = Rules(tied_variance=False, ridge=ridge)
+    rules = Rules(tied_variance=False, ridge=ridge, squared_steps=False)
     theta = np.zeros((n_fits, 1, len(family.coding), 1 + int(keep.sum())))
     if starts is not None:
         theta[:, 0] = [_theta(fit, family, keep) for fit in starts]

@@ -125,7 +125,10 @@ def em(
     """
     rules = Rules(tied_variance, variance_floor, start.family.ridge)
     first = _internal(start)
-    first = replace(first, variance=np.maximum(first.variance, variance_floor))
+    variance = np.maximum(first.variance, variance_floor)
+    if tied_variance:  # a start outside the rules could only be left by a fall
+        variance = np.broadcast_to(np.average(variance, weights=first.weights), variance.shape)
+    first = replace(first, variance=variance)
     evaluate = partial(_over_rows, source=source, family=start.family)
     return _climbed(evaluate, first, start.family, rules, tol, max_iter)
 

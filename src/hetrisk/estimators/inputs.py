@@ -118,14 +118,14 @@ def _numbers(y: Any) -> np.ndarray:
 
 
 def _labels(y: Any) -> np.ndarray:
-    y = np.asarray(column_or_1d(y, warn=True))
-    missing = np.flatnonzero(pd.isna(y))
-    if len(missing) or (y.dtype.kind == "f" and not np.isfinite(y).all()):
+    labels: np.ndarray = np.asarray(column_or_1d(y, warn=True))
+    missing = np.flatnonzero(pd.isna(labels))
+    if len(missing) or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
         raise ValueError(
-            f"Input y contains NaN, None or infinity; labels must be given ({len(missing)} missing)."
+            f"Input y contains NaN, None or infinity in place of labels ({len(missing)} missing)."
         )
-    check_classification_targets(y)
-    return y
+    check_classification_targets(labels)
+    return labels
 
 
 def _learn_columns(estimator: BaseEstimator, source: Blocks, reset: bool) -> None:

@@ -1,0 +1,111 @@
+"""What estimators accept, as blocks: shared by every estimator."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+
+from hetrisk.blocks import ArrayBlocks
+from hetrisk.estimators.inputs import as_blocks
+
+X = np.arange(12.0).reshape(6, 2)
+y = np.arange(6.0)
+
+
+class Model(BaseEstimator):
+    """An estimator that only looks at its input."""
+
+
+class NamedBlocks(ArrayBlocks):
+    feature_names = ("a", "b")
+
+
+def test_arrays_become_blocks_and_teach_the_width():
+    model = Model()
+    source = as_blocks(model, X, y, sample_weight=np.arange(6))
+    rows = source.sample(10, 0)
+    np.testing.assert_array_equal(rows.X, X)
+    np.testing.assert_array_equal(rows.y, y)
+    np.testing.assert_array_equal(rows.weight, np.arange(6))
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_a_number_weighs_every_row():
+    assert as_blocks(Model(), X, y, sample_weight=2.0).sample(6, 0).weight.tolist() == [2.0] * 6
+
+
+def test_single_precision_is_not_copied():
+    single = X.astype(np.float32)
+    assert as_blocks(Model(), single, y).X is single
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_teach_their_names(frame):
+    model = Model()
+    source = as_blocks(model, frame({"a": X[:, 0], "b": X[:, 1]}), y.tolist())
+    np.testing.assert_array_equal(source.sample(6, 0).X, X)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match="Feature names unseen at fit time"):
+        as_blocks(model, frame({"a": X[:, 0], "z": X[:, 1]}), y, reset=False)
+
+
+def test_blocks_teach_their_width_and_names_and_are_held_to_them():
+    model = Model()
+    source = NamedBlocks(X, y)
+    assert as_blocks(model, source, None) is source
+    assert list(model.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match="X has 1 features, but Model is expecting 2"):
+        as_blocks(model, ArrayBlocks(X[:, :1], y), None, reset=False)
+    renamed = NamedBlocks(X, y)
+    renamed.feature_names = ("b", "a")
+    with pytest.raises(ValueError, match="must be in the same order"):
+        as_blocks(model, renamed, None, reset=False)
+    as_blocks(model, ArrayBlocks(X, y), None)
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_too_few_rows():
+    with pytest.raises(ValueError, match="minimum of 7 is required"):
+        as_blocks(Model(), X, y, min_rows=7)
+    with pytest.raises(
+        ValueError, match="Found 6 rows in X while a minimum of 7 is required by Model"
+    ):
+        as_blocks(Model(), ArrayBlocks(X, y), None, min_rows=7)
+
+
+def test_targets_of_numbers():
+    assert as_blocks(Model(), X, ["1", "2", "3", "4", "5", "6"]).y.tolist() == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(ValueError, match="y must hold numbers; got values such as 'a'"):
+        as_blocks(Model(), X, list("abcdef"))
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        as_blocks(Model(), X, y + 1j)
+    with pytest.raises(ValueError, match="Input y contains NaN or infinity"):
+        as_blocks(Model(), X, np.where(y > 4, np.inf, y))
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        as_blocks(Model(), X, X)
+    with pytest.raises(ValueError, match="Model requires y to be passed"):
+        as_blocks(Model(), X, None)
+    with pytest.warns(DataConversionWarning, match="column-vector y was passed"):
+        as_blocks(Model(), X, y[:, None])
+
+
+def test_targets_of_labels():
+    source = as_blocks(Model(), X, list("abcabc"), labels=True)
+    assert source.labels().tolist() == ["a", "b", "c"]
+    assert source.encoded(source.labels()).sample(6, 0).y.tolist() == [0, 1, 2, 0, 1, 2]
+    with pytest.raises(ValueError, match="Unknown label type"):
+        as_blocks(Model(), X, y + 0.5, labels=True)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        as_blocks(Model(), X, np.array([0, 1, 0, 1, 0, np.nan]), labels=True)
+    with pytest.raises(ValueError, match=r"Input y contains NaN, None.*1 missing"):
+        as_blocks(Model(), X, np.array(["a", None, "b", "a", "b", "a"], dtype=object), labels=True)
+
+
+def test_weights_are_checked():
+    with pytest.raises(ValueError, match=r"sample_weight.shape == \(5,\), expected \(6,\)"):
+        as_blocks(Model(), X, y, np.ones(5))
+    with pytest.raises(ValueError, match="Input sample_weight contains NaN"):
+        as_blocks(Model(), X, y, np.full(6, np.nan))
