@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc
@@ -14,6 +12,7 @@ from hetrisk.core.comparison import environment_fits, environment_moments, insta
 from hetrisk.core.discovery import (
     HOMOGENEOUS,
     INVARIANT,
+    UNSTABLE,
     Discovery,
     Evidence,
     Partition,
@@ -22,11 +21,12 @@ from hetrisk.core.discovery import (
 from hetrisk.core.evidence import leaving_out_cost, target_basis
 from hetrisk.core.families import Bernoulli, Family
 from hetrisk.core.iteration import Solution
+from hetrisk.core.latent import LatentSlopes, latent_slopes
 from hetrisk.core.linear import least_squares
 from hetrisk.core.mixture import MixtureParameters, fit_mixture
 from hetrisk.core.moments import moments
 from hetrisk.core.probes import Probe
-from hetrisk.core.rows import Additive, BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
 from hetrisk.core.trail import OF_A_LABEL, SHIFTING, STAND_IN, Trail
 from hetrisk.core.transfer import saving, soft_gate
 from hetrisk.core.working import working_fit
@@ -44,33 +44,6 @@ WHY = {
     OF_A_LABEL: "it is a consequence of the label, and causes of the label can replace it",
 }
 
-T = TypeVar("T", bound=Additive)
-
-
-@dataclass(frozen=True)
-class Held:
-    """Rows held in memory as one block."""
-
-    rows: Rows
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.rows)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return int(self.rows.X.shape[1])
-
-    def sum(self, function: Callable[[Rows], T]) -> T:
-        """Apply the function to the one block."""
-        return function(self.rows)
-
-    def sample(self, size: int, seed: int) -> Rows:
-        """Return the rows."""
-        return self.rows
-
 
 def conclude(
     trail: Trail,
@@ -87,7 +60,9 @@ def conclude(
     gates = _gates(trail, sample, support)
     support = support & (gates > 0)
     left = trail.varies & ~support
-    environments = _environments(rows, family, left, settings)
+    latent = _latent(trail, sample, family, left, settings)
+    verdict = INVARIANT if left.any() else UNSTABLE if latent is not None else HOMOGENEOUS
+    environments = _environments(rows, family, left, verdict, settings)
     partition = environments.value
     evidence = Evidence(
         instability=trail.index,
@@ -102,8 +77,8 @@ def conclude(
         gates=gates,
         partition=partition,
         evidence=evidence,
-        verdict=INVARIANT if left.any() else HOMOGENEOUS,
-        reason=_verdict(trail, sample, family, support, left),
+        verdict=verdict,
+        reason=_verdict(trail, sample, family, support, latent),
         history=_history(trail, support, environments),
     )
 
@@ -166,15 +141,25 @@ def _gates(trail: Trail, sample: Rows, support: BoolArray) -> FloatArray:
     return gates
 
 
+def _latent(
+    trail: Trail, sample: Rows, family: Family, left: BoolArray, settings: SearchSettings
+) -> LatentSlopes | None:
+    """Slopes that differ between environments no feature betrays, where nothing left."""
+    if left.any() or family.n_outputs > 1 or not trail.terms:
+        return None
+    found = latent_slopes(sample, family, trail.terms[0], settings.seed)
+    return found if found.believed else None
+
+
 def _environments(
-    rows: RowSource, family: Family, left: BoolArray, settings: SearchSettings
+    rows: RowSource, family: Family, left: BoolArray, verdict: str, settings: SearchSettings
 ) -> Solution[MixtureParameters]:
     """Environments as the features that left tell them apart: a mixture of y on those.
 
-    Variances are tied or free, whichever the Bayesian information criterion prefers. Where
-    nothing left there is one environment, unless a number was asked for.
+    Variances are tied or free, whichever the Bayesian information criterion prefers. Under a
+    verdict of homogeneous there is one environment, unless a number was asked for.
     """
-    K = settings.n_environments or (2 if left.any() else 1)
+    K = settings.n_environments or (1 if verdict == HOMOGENEOUS else 2)
     columns = left if left.any() else None
     fit = partial(
         fit_mixture, rows, K, family, columns=columns, seed=settings.seed, n_init=12, tol=1e-6
@@ -251,8 +236,17 @@ def _reason(trail: Trail, j: int, gates: FloatArray) -> str:
 
 
 def _verdict(
-    trail: Trail, sample: Rows, family: Family, support: BoolArray, left: BoolArray
+    trail: Trail, sample: Rows, family: Family, support: BoolArray, latent: LatentSlopes | None
 ) -> str:
+    left = trail.varies & ~support
+    if latent is not None:
+        worst = np.argsort(-latent.gap, kind="stable")[:3].tolist()
+        return (
+            "Two groups of rows follow different slopes (a mixture gains "
+            f"{latent.gain:.2f} in mean log likelihood beyond what one population would, "
+            f"{latent.score:.0f} standard deviations; most in columns {worst}), but no feature "
+            "tells the groups apart, so no set of features is safe."
+        )
     if not left.any():
         strongest = float(trail.p_value[trail.varies].min(initial=1.0))
         return (

@@ -27,9 +27,8 @@ from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.terms import Term, term_values
 from hetrisk.core.working import WorkingFit, working_fit
 
-LEAN = (
-    3.0  # robust z at which the linear model leans on a feature, and leans less on it when flexible
-)
+LEAN = 2.0  # robust z at which the linear model leans on a feature, more than the flexible one
+NEEDED = 3.0  # robust z at which the flexible model needs it
 STAND_IN = 0.2  # a stand-in keeps less than this share of its coefficient in the flexible model
 LEAST_ROWS = 20.0  # an environment of fewer effective rows says nothing
 MARGINAL = 1e-6  # p-value at which a feature depends on the others
@@ -74,7 +73,7 @@ def redundancy(rows: Rows, family: Family, terms: tuple[Term, ...]) -> Redundanc
     own, bent = linear.coef[1:], flexible.coef[1 : d + 1]
     error = np.abs(own) / np.maximum(np.abs(lean), 1e-300)
     in_terms = np.isin(np.arange(d), [f for term in terms for f in term.features])
-    used = (np.abs(flexible.z[1 : d + 1]) >= LEAN) & (np.abs(bent) >= STAND_IN * np.abs(own))
+    used = (np.abs(flexible.z[1 : d + 1]) >= NEEDED) & (np.abs(bent) >= STAND_IN * np.abs(own))
     return Redundancy(lean, (own - bent) / error, in_terms | used, linear, flexible)
 
 
@@ -83,8 +82,9 @@ class Change:
     """How the slope of each of m features differs between the two environments of its probe.
 
     ``index`` (m,) is tau / |mean slope| with tau^2 = max(0, (gap/2)^2 - (error/2)^2), the mean
-    taken no smaller than the error of the gap; ``error`` its standard error to first order, ``z`` the gap between the two slopes over its robust
-    standard error (zero where an environment is too small to say).
+    taken no smaller than the error of the gap; ``error`` is its standard error to first order;
+    ``z`` the gap between the two slopes over its robust standard error (zero where an
+    environment is too small to say).
     """
 
     index: FloatArray

@@ -44,7 +44,7 @@ from hetrisk.core.trail import OF_A_LABEL, SHIFTING, STAND_IN, Finding, Trail
 
 SAMPLE_ROWS = 10_000  # rows the search looks at
 LEVEL = 0.05  # level of the test that a consequence has one mechanism
-CHANGE = 1e-3  # p-value at which the slope of a stand-in differs between environments
+CHANGE = 1e-5  # p-value at which the slope of a stand-in differs between environments
 UNSTABLE_INDEX = 0.4  # and how much it must differ, relative to its mean
 CAUSES = 2  # causes a label must have before its consequences are given up
 CAUSES_EXPLAIN = 0.2  # share of what all features explain that the others must explain alone
