@@ -70,3 +70,23 @@ def test_a_pipe_is_written_to_not_replaced(tmp_path):
     reader.join(timeout=10)
     assert received == [b"through"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_file_written_in_pieces_appears_whole_or_not_at_all(tmp_path):
+    place = tmp_path / "file"
+    with atomic.replacing(place) as temporary:
+        temporary.write_text("first, ")
+        with temporary.open("a") as more:
+            more.write("then second")
+        assert not place.exists()
+    assert place.read_text() == "first, then second"
+
+    def interrupted():
+        with atomic.replacing(place) as temporary:
+            temporary.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert place.read_text() == "first, then second"
+    assert os.listdir(tmp_path) == ["file"]

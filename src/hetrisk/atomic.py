@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -28,12 +29,22 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         with place.open("wb") as stream:
             stream.write(data)
         return
-    place = place.resolve()  # a symbolic link keeps pointing where it did
+    with replacing(place) as temporary, temporary.open("wb") as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary file beside ``path`` to write to, for content too large to hold.
+
+    It takes the place of ``path`` when the block ends well, as `write_bytes` describes.
+    """
+    place = Path(path).resolve()  # a symbolic link keeps pointing where it did
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=".hetrisk-", suffix=".part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
+        os.close(handle)
+        yield Path(name)
+        with open(name, "rb+") as file:
             os.fsync(file.fileno())
         os.chmod(name, _mode(place))
         os.replace(name, place)

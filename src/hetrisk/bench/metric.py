@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hetrisk import atomic
+
 AT_MOST, AT_LEAST = "at most", "at least"
 
 
@@ -100,7 +102,7 @@ class Run:
         for metric in record["metrics"]:
             if math.isnan(metric["value"]):
                 metric["value"] = None
-        Path(path).write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
+        atomic.write_bytes(path, (json.dumps(record, indent=1, allow_nan=False) + "\n").encode())
 
     @classmethod
     def load(cls, path: str | Path) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 
@@ -94,5 +95,7 @@ def draw(run: Run, path: Path) -> bool:
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle("One EM iteration, three components")
-    figure.savefig(path, metadata={"Date": None})
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    atomic.write_bytes(path, buffer.getvalue())
     return True

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hetrisk.atomic import replacing
 from hetrisk.blocks.base import Blocks
 from hetrisk.core.rows import Rows
 
@@ -27,23 +26,12 @@ def write_columns(
     was. Memory holds a row group at a time.
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"path must be in a folder that exists; got '{path}'.")
     with replacing(path) as temporary:
         tables = (pa.table(dict(columns)) for columns in source.map(function))
         _write(_row_groups(tables), temporary)
     return path
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; it becomes ``path`` if the body ends well."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"path must be in a folder that exists; got '{path}'.")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
