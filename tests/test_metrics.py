@@ -202,6 +202,24 @@ def test_true_environments_are_further_apart_than_random_ones(kind):
     assert true > 3 * chance
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_probes_can_look_at_some_features_only(kind):
+    task = load_task("selection_bias", seed=1, kappa=0.5)
+    X, y, labels = task.train
+    variant = ~task.invariant
+    on_variant = environment_distance(labels, X, y, kind=kind, features=variant)
+    np.testing.assert_allclose(
+        on_variant, environment_distance(labels, X[:, variant], y, kind=kind)
+    )
+    indices = np.flatnonzero(variant)
+    np.testing.assert_allclose(
+        on_variant, environment_distance(labels, X, y, kind=kind, features=indices)
+    )
+    # What is invariant is alike in the true environments; what is variant is not.
+    on_invariant = environment_distance(labels, X, y, kind=kind, features=task.invariant)
+    assert on_variant[0, 1] > 10 * on_invariant[0, 1]
+
+
 def test_distance_from_a_fitted_mixture():
     X, y, _ = two_worlds(n=600)
     mixture = EnvironmentMixture(n_environments=2, random_state=0).fit(X, y)
@@ -263,6 +281,10 @@ def test_separable_and_noiseless_environments_stay_finite(kind):
         ({"y": np.zeros(50), "task_type": "classification"}, "y must hold at least two classes"),
         ({"y": np.zeros(49)}, r"X must be \(n, d\) and y \(n,\); got \(50, 3\) and \(49,\)"),
         ({"X": np.full((50, 3), np.nan)}, "X must be finite"),
+        ({"features": [True, False]}, "features must be a boolean mask of length 3 or indices"),
+        ({"features": [3]}, r"indices below 3, at least one; got \[3\]"),
+        ({"features": []}, r"at least one; got \[\]"),
+        ({"features": np.zeros(3, bool)}, "at least one; got array"),
     ],
 )
 def test_distance_errors(change, message):

@@ -119,7 +119,9 @@ def max_error(errors: Errors) -> float:
     return float(_values(errors).max())
 
 
-def task2vec(environments: Any, X: Any, y: Any, *, task_type: str = "auto") -> FloatArray:
+def task2vec(
+    environments: Any, X: Any, y: Any, *, features: Any = None, task_type: str = "auto"
+) -> FloatArray:
     """Embed each environment by the information its probe holds in each feature.
 
     After Achille et al. (2019): a common network with a head trained on each task, embedded by
@@ -139,13 +141,19 @@ def task2vec(environments: Any, X: Any, y: Any, *, task_type: str = "auto") -> F
     -------
     (K, d) information.
     """
-    _, fits, z, shares, family = _probes(environments, X, y, task_type)
+    _, fits, z, shares, family = _probes(environments, X, y, features, task_type)
     parts = [_information(fit, z, shares[:, k], family) for k, fit in enumerate(fits)]
     return np.stack(parts) + PRIOR_INFORMATION
 
 
 def environment_distance(
-    environments: Any, X: Any, y: Any, *, kind: str = "task2vec", task_type: str = "auto"
+    environments: Any,
+    X: Any,
+    y: Any,
+    *,
+    kind: str = "task2vec",
+    features: Any = None,
+    task_type: str = "auto",
 ) -> FloatArray:
     """Return the pairwise distances between environments of the same rows.
 
@@ -163,6 +171,10 @@ def environment_distance(
         feature matters to both). ``"conditional"``: symmetrised Kullback-Leibler divergence of
         P(Y given X) between the environments' regressions, averaged over all rows (nats); small
         environments look further apart than they are, by about d / (2 n_k) each.
+    features : columns the probes use (a boolean mask or indices), all where None. On the variant
+        features the distance is the heterogeneity that helps to tell them apart; on the invariant
+        ones it should be near zero. Environments that split the rows by how y follows *all* of X
+        are far apart on both, and tell nothing.
     task_type : ``"regression"``, ``"classification"``, or ``"auto"``: by the values of y.
 
     Returns
@@ -171,11 +183,13 @@ def environment_distance(
     """
     if kind not in DISTANCES:
         raise ValueError(f"kind must be one of {', '.join(map(repr, DISTANCES))}; got {kind!r}.")
-    return DISTANCES[kind](environments, X, y, task_type)
+    return DISTANCES[kind](environments, X, y, features, task_type)
 
 
-def _task2vec_distance(environments: Any, X: Any, y: Any, task_type: str) -> FloatArray:
-    information = task2vec(environments, X, y, task_type=task_type)
+def _task2vec_distance(
+    environments: Any, X: Any, y: Any, features: Any, task_type: str
+) -> FloatArray:
+    information = task2vec(environments, X, y, features=features, task_type=task_type)
     ratio = information[:, None] / (information[:, None] + information[None, :])
     other = np.swapaxes(ratio, 0, 1)
     lengths = np.linalg.norm(ratio, axis=2) * np.linalg.norm(other, axis=2)
@@ -184,8 +198,10 @@ def _task2vec_distance(environments: Any, X: Any, y: Any, task_type: str) -> Flo
     return distance
 
 
-def _conditional_distance(environments: Any, X: Any, y: Any, task_type: str) -> FloatArray:
-    target, fits, z, _, family = _probes(environments, X, y, task_type)
+def _conditional_distance(
+    environments: Any, X: Any, y: Any, features: Any, task_type: str
+) -> FloatArray:
+    target, fits, z, _, family = _probes(environments, X, y, features, task_type)
     eta = np.stack([z @ fit.coef.T + fit.intercept for fit in fits])  # (K, n, outputs)
     if family.closed_form:
         # A perfect fit has no variance: hold it at what single precision could tell apart.
@@ -202,22 +218,23 @@ def _conditional_distance(environments: Any, X: Any, y: Any, task_type: str) -> 
     return divergence
 
 
-DISTANCES: dict[str, Callable[[Any, Any, Any, str], FloatArray]] = {
+DISTANCES: dict[str, Callable[[Any, Any, Any, Any, str], FloatArray]] = {
     "task2vec": _task2vec_distance,
     "conditional": _conditional_distance,
 }
 
 
 def _probes(
-    environments: Any, X: Any, y: Any, task_type: str
+    environments: Any, X: Any, y: Any, features: Any, task_type: str
 ) -> tuple[FloatArray, tuple[GLMFit, ...], FloatArray, FloatArray, Family]:
-    """Fit y on the standardised features in every environment."""
+    """Fit y on the standardised features chosen in every environment."""
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     if X.ndim != 2 or y.shape != (len(X),):
         raise ValueError(f"X must be (n, d) and y (n,); got {X.shape} and {y.shape}.")
     if not np.isfinite(X).all():
         raise ValueError("X must be finite: it holds NaN or infinite values.")
     shares = _responsibilities(environments, X, y)
+    X = X[:, _columns(features, X.shape[1])]
     target, family = _coded(y, task_type)
     deviation = X.std(axis=0)
     z = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
@@ -225,6 +242,19 @@ def _probes(
     rows = ArrayBlocks(z, target, environments=shares)
     fits = fit_glms(rows, family, _carried, ridge=ridge)
     return target, fits, z, shares, family
+
+
+def _columns(features: Any, d: int) -> np.ndarray:
+    """Return the indices of the columns chosen."""
+    given = np.arange(d) if features is None else np.asarray(features)
+    chosen = np.flatnonzero(given) if given.dtype == bool and given.shape == (d,) else given
+    valid = chosen.ndim == 1 and len(chosen) > 0 and chosen.dtype.kind in "iu"
+    if not valid or chosen.min() < 0 or chosen.max() >= d:
+        raise ValueError(
+            f"features must be a boolean mask of length {d} or indices below {d}, at least one; "
+            f"got {features!r}."
+        )
+    return chosen
 
 
 def _carried(rows: Any) -> FloatArray:
