@@ -254,11 +254,13 @@ def test_columns_that_share_a_decision_are_one_feature(groups):
     model = fitted(names, feature_groups=groups)
     model.evidence_.instability[:] = [0.5, 3.0, 0.1, 0.1, 0.2, 0.1]
     model.evidence_.instability_error[:] = 0.1
+    model.evidence_.p_value[3:] = [0.3, 0.2, 0.4]
     summary = summarize(model)
     assert len(summary.columns) == 6
     labels = [f.label for f in summary.features]
     assert labels == (["sky", "wind", "rain and 2 more"] if groups[0] == 0 else ["a", "wind", "c"])
-    sky = summary.features[0]
+    sky, _, weather = summary.features
+    assert weather.position == 4
     assert (sky.instability, sky.position, sky.n_columns) == (3.0, 1, 2)
     assert sky.cost == model.evidence_.cost[:2].max()
     assert sky.decision is Decision.DROPPED

@@ -8,19 +8,15 @@ from markupsafe import Markup
 from sklearn.utils import estimator_html_repr
 
 from hetrisk.report.extraction import summarize
-from hetrisk.report.page import DECISIONS, asset, environment, risk_format
+from hetrisk.report.page import DECISIONS, risk_format, template
 
 
 def repr_html(model: Any) -> str:
     """Return the verdict of a fitted model above scikit-learn's own diagram of it."""
     summary = summarize(model)
-    return (
-        environment()
-        .from_string(asset("card.html"))
-        .render(
-            s=summary,
-            decisions=[decision for decision, _ in DECISIONS],
-            risk=risk_format(summary),
-            diagram=Markup(estimator_html_repr(model)),
-        )
+    return template("card.html").render(
+        s=summary,
+        decisions=[decision for decision, _ in DECISIONS],
+        risk=risk_format(summary),
+        diagram=Markup(estimator_html_repr(model)),
     )

@@ -92,12 +92,14 @@ def grouped(columns: tuple[Feature, ...], groups: Sequence[object]) -> tuple[Fea
 
 
 def _merged(group: object, columns: list[Feature]) -> Feature:
-    """The strongest evidence about any of the columns stands for all of them."""
+    """The column with the strongest evidence against it stands for all of them."""
     if len(columns) == 1:
         return columns[0]
-    worst = max(columns, key=lambda c: np.nan_to_num(c.instability, nan=-1.0))
+    worst = min(
+        columns,
+        key=lambda c: (np.nan_to_num(c.p_value, nan=1.0), -np.nan_to_num(c.instability, nan=-1.0)),
+    )
     name = group if isinstance(group, str) else _common_name(columns)
-    p_value = min(c.p_value for c in columns)
     gate = min(c.gate for c in columns)
     used = any(c.used for c in columns)
     return replace(
@@ -107,10 +109,9 @@ def _merged(group: object, columns: list[Feature]) -> Feature:
         n_columns=len(columns),
         used=used,
         gate=gate,
-        decision=_decision(used, gate, p_value),
+        decision=_decision(used, gate, worst.p_value),
         cost=max(c.cost for c in columns),
         saving=max(c.saving for c in columns),
-        p_value=p_value,
     )
 
 

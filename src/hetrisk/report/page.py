@@ -8,12 +8,12 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BaseLoader, Environment, StrictUndefined
+from jinja2 import BaseLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from hetrisk import atomic
@@ -92,8 +92,7 @@ def render_summary(summary: Summary, title: str | None = None) -> str:
     if title is None:
         title = TITLE if summary.origin is None else f"{TITLE}: {summary.origin.target}"
     style, script = asset("page.css"), asset("page.js")
-    template = environment().from_string(asset("page.html"))
-    return template.render(
+    return template("page.html").render(
         s=summary,
         title=shortened(readable(title), 200),
         style=Markup(style),
@@ -182,8 +181,9 @@ def _told(features: tuple[Feature, ...], before: tuple[bool, ...], after: tuple[
     return ", ".join(moves[:6]) + (f" and {len(moves) - 6} more" if len(moves) > 6 else "")
 
 
-def environment() -> Environment:
-    """Return the templates' environment: everything is escaped, and an unknown name is an error."""
+@cache
+def template(name: str) -> Template:
+    """Return a template from beside this module: all is escaped, an unknown name is an error."""
     jinja = Environment(
         loader=BaseLoader(),
         autoescape=True,
@@ -205,7 +205,7 @@ def environment() -> Environment:
         log_likelihood=lambda step: step.log_likelihood,
         objective=lambda step: step.objective,
     )
-    return jinja
+    return jinja.from_string(asset(name))
 
 
 def _upper_first(text: str) -> str:

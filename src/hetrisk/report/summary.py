@@ -28,7 +28,7 @@ class Feature:
     """One feature and the evidence about it (see `hetrisk.core.discovery.Evidence`).
 
     A feature is one column of the model, or ``n_columns`` that share a decision: the levels of
-    a category. ``position`` is its column, the most unstable of several.
+    a category. ``position`` is its column, of several the one most spoken against.
 
     ``label`` is short and unique on the page, ``name`` the longer form; ``used`` says whether
     the model uses it, which an uncertain feature's ``decision`` does not. ``instability`` is
