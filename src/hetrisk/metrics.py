@@ -9,6 +9,7 @@ compare one linear or logistic probe fitted in each: through the features each f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.comparison import membership
 from hetrisk.core.families import Bernoulli, Family, Gaussian, Multinomial
 from hetrisk.core.glm import GLMFit, fit_glms
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.rows import BoolArray, FloatArray
 from hetrisk.datasets.task import CLASSIFICATION, REGRESSION, TASK_TYPES, ShiftTask
 from hetrisk.estimators.mixture import EnvironmentMixture
 
@@ -139,11 +140,12 @@ def task2vec(
 
     Returns
     -------
-    (K, d) information.
+    (K, d) information; NaN for an environment without rows.
     """
-    _, fits, z, shares, family = _probes(environments, X, y, features, task_type)
-    parts = [_information(fit, z, shares[:, k], family) for k, fit in enumerate(fits)]
-    return np.stack(parts) + PRIOR_INFORMATION
+    probes = _fit_probes(environments, X, y, features, task_type)
+    embedding = np.full((len(probes.occupied), probes.z.shape[1]), np.nan)
+    embedding[probes.occupied] = _embedding(probes)
+    return embedding
 
 
 def environment_distance(
@@ -179,17 +181,45 @@ def environment_distance(
 
     Returns
     -------
-    (K, K) symmetric, zero on the diagonal.
+    (K, K) symmetric, zero on the diagonal; NaN to and from an environment without rows.
     """
     if kind not in DISTANCES:
         raise ValueError(f"kind must be one of {', '.join(map(repr, DISTANCES))}; got {kind!r}.")
-    return DISTANCES[kind](environments, X, y, features, task_type)
+    probes = _fit_probes(environments, X, y, features, task_type)
+    distance = np.full((len(probes.occupied),) * 2, np.nan)
+    distance[np.ix_(probes.occupied, probes.occupied)] = DISTANCES[kind](probes)
+    return distance
 
 
-def _task2vec_distance(
-    environments: Any, X: Any, y: Any, features: Any, task_type: str
-) -> FloatArray:
-    information = task2vec(environments, X, y, features=features, task_type=task_type)
+@dataclass(frozen=True)
+class _Probes:
+    """One regression of y on the standardised features in each environment that has rows.
+
+    Attributes
+    ----------
+    target : (n,) numbers or class codes.
+    z : (n, d) standardised features.
+    occupied : (K,) environments with rows; the others have no probe.
+    shares : (n, number occupied) responsibilities.
+    fits : one a probe.
+    family : of the target.
+    """
+
+    target: FloatArray
+    z: FloatArray
+    occupied: BoolArray
+    shares: FloatArray
+    fits: tuple[GLMFit, ...]
+    family: Family
+
+
+def _embedding(probes: _Probes) -> FloatArray:
+    parts = [_information(fit, k, probes) for k, fit in enumerate(probes.fits)]
+    return np.stack(parts) + PRIOR_INFORMATION
+
+
+def _task2vec_distance(probes: _Probes) -> FloatArray:
+    information = _embedding(probes)
     ratio = information[:, None] / (information[:, None] + information[None, :])
     other = np.swapaxes(ratio, 0, 1)
     lengths = np.linalg.norm(ratio, axis=2) * np.linalg.norm(other, axis=2)
@@ -198,14 +228,12 @@ def _task2vec_distance(
     return distance
 
 
-def _conditional_distance(
-    environments: Any, X: Any, y: Any, features: Any, task_type: str
-) -> FloatArray:
-    target, fits, z, _, family = _probes(environments, X, y, features, task_type)
-    eta = np.stack([z @ fit.coef.T + fit.intercept for fit in fits])  # (K, n, outputs)
-    if family.closed_form:
+def _conditional_distance(probes: _Probes) -> FloatArray:
+    eta = np.stack([probes.z @ fit.coef.T + fit.intercept for fit in probes.fits])
+    if probes.family.closed_form:
         # A perfect fit has no variance: hold it at what single precision could tell apart.
-        variance = np.maximum([fit.variance for fit in fits], 1e-7 * np.var(target))
+        least = 1e-7 * np.var(probes.target)
+        variance = np.maximum([fit.variance for fit in probes.fits], least)
         gap = ((eta[:, None] - eta[None, :]) ** 2).mean(axis=(2, 3))
         scaled = (variance[:, None] + gap) / variance[None, :]
         distance: FloatArray = (scaled + scaled.T) / 4 - 0.5
@@ -218,16 +246,14 @@ def _conditional_distance(
     return divergence
 
 
-DISTANCES: dict[str, Callable[[Any, Any, Any, Any, str], FloatArray]] = {
+DISTANCES: dict[str, Callable[[_Probes], FloatArray]] = {
     "task2vec": _task2vec_distance,
     "conditional": _conditional_distance,
 }
 
 
-def _probes(
-    environments: Any, X: Any, y: Any, features: Any, task_type: str
-) -> tuple[FloatArray, tuple[GLMFit, ...], FloatArray, FloatArray, Family]:
-    """Fit y on the standardised features chosen in every environment."""
+def _fit_probes(environments: Any, X: Any, y: Any, features: Any, task_type: str) -> _Probes:
+    """Fit y on the standardised features chosen in every environment that has rows."""
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     if X.ndim != 2 or y.shape != (len(X),):
         raise ValueError(f"X must be (n, d) and y (n,); got {X.shape} and {y.shape}.")
@@ -238,10 +264,12 @@ def _probes(
     target, family = _coded(y, task_type)
     deviation = X.std(axis=0)
     z = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    occupied = shares.sum(axis=0) > 0
+    shares = shares[:, occupied]
     ridge = None if family.closed_form else PROBE_RIDGE
     rows = ArrayBlocks(z, target, environments=shares)
     fits = fit_glms(rows, family, _carried, ridge=ridge)
-    return target, fits, z, shares, family
+    return _Probes(target, z, occupied, shares, fits, family)
 
 
 def _columns(features: Any, d: int) -> np.ndarray:
@@ -261,11 +289,11 @@ def _carried(rows: Any) -> FloatArray:
     return membership(rows, None)
 
 
-def _information(fit: GLMFit, z: FloatArray, share: FloatArray, family: Family) -> FloatArray:
-    """Diagonal Fisher information of one environment's probe."""
-    weight = share / share.sum()
+def _information(fit: GLMFit, k: int, probes: _Probes) -> FloatArray:
+    """Diagonal Fisher information of the k-th probe."""
+    z, weight = probes.z, probes.shares[:, k] / probes.shares[:, k].sum()
     square = np.maximum(fit.coef**2 - fit.standard_error**2, 0.0)
-    if family.closed_form:
+    if probes.family.closed_form:
         return np.asarray(square[0] * (weight @ z**2) / max(fit.variance, 1e-300))
     coef = np.sign(fit.coef) * np.sqrt(square)
     eta = z @ fit.coef.T + fit.intercept
@@ -299,8 +327,6 @@ def _responsibilities(environments: Any, X: FloatArray, y: np.ndarray) -> FloatA
     shares: FloatArray = given.astype(np.float64)
     if not ((shares >= 0).all() and np.allclose(shares.sum(axis=1), 1.0, atol=1e-6)):
         raise ValueError("environments must hold non-negative responsibilities that sum to 1.")
-    if (shares.sum(axis=0) == 0).any():
-        raise ValueError("every environment must hold some rows: a column of environments is 0.")
     return shares
 
 
