@@ -14,14 +14,17 @@ for them to be chosen, from the environments alone:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from hetrisk.core.invariance import InvarianceProblem
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.selection import GateFit, fit_gates, mask_values
-from hetrisk.core.stability import Quadratics, informative, screen
+from hetrisk.core.selection import GateFit, fit_gates, left_out_risk, mask_values
+from hetrisk.core.stability import UNDECIDED, Quadratics, evidence_by_group, informative, screen
 
+TOLERANCE = 0.2  # rise of the left-out risk, at most, when an unstable feature is left out
+READINGS = 6  # features tried as the first to be left out
 PATH = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
@@ -52,7 +55,7 @@ def choose(
     """Fit the gates, choosing lambda and alpha where they are None."""
     allowed = np.ones(problem.n_gates, dtype=bool)
     if invariance is None:
-        allowed, _ = screen(q, groups)
+        allowed = stable_gates(problem, q, groups)
     if price is None:
         allowed = informative(q, groups, allowed)
         price = _price(problem, allowed)
@@ -64,6 +67,38 @@ def choose(
     invariance = min(path, key=lambda step: (int((step[1] != allowed).sum()), step[0]))[0]
     fit = fit_gates(replace(problem, invariance=invariance), start=allowed, allowed=allowed)
     return Choice(fit, invariance, price, path)
+
+
+def stable_gates(problem: InvarianceProblem, q: Quadratics, groups: IntArray) -> BoolArray:
+    """(G,) gates that may open: `screen`, and a second opinion on what it left out first.
+
+    Environments that were found by clustering can often be read in two ways (y follows phi
+    here and v there: is it phi or v that is unstable?), and the first feature left out
+    decides. So the screen is repeated with each of the most unstable features left out first,
+    and of these stable selections the one that predicts clearly best is taken: the maximal
+    invariant predictor.
+    """
+    affordable = partial(_affordable, problem)
+    best, _ = screen(q, groups, affordable)
+    plain = replace(problem, invariance=0.0, price=0.0)
+    least = mask_values(plain, best[None])[0]
+    everything = np.ones(problem.n_gates, dtype=bool)
+    first = evidence_by_group(q, groups)
+    for group in np.argsort(-first, kind="stable")[:READINGS]:
+        if first[group] <= UNDECIDED:
+            break
+        start = everything.copy()
+        start[group] = False
+        other, _ = screen(q, groups, affordable, start=start)
+        risk = mask_values(plain, other[None])[0]
+        if risk < least / (1.0 + TOLERANCE):
+            best, least = other, risk
+    return best
+
+
+def _affordable(problem: InvarianceProblem, before: BoolArray, after: BoolArray) -> bool:
+    """Whether leaving a feature out keeps the risk in an environment not fitted about as it was."""
+    return left_out_risk(problem, after) <= (1.0 + TOLERANCE) * left_out_risk(problem, before)
 
 
 def _path(problem: InvarianceProblem) -> tuple[tuple[float, BoolArray], ...]:

@@ -21,7 +21,7 @@ from hetrisk.core.discovery import (
 from hetrisk.core.families import Family
 from hetrisk.core.invariance import EnvironmentRisks, InvarianceProblem
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, RowSource
-from hetrisk.core.selection import mask_values
+from hetrisk.core.selection import left_out_risk, mask_values
 from hetrisk.core.stability import informative
 
 if TYPE_CHECKING:
@@ -63,22 +63,7 @@ def transfer(pool: Sequence[InvarianceProblem], mask: BoolArray) -> float:
     Relative to predicting nothing there, so that partitions weigh alike. With one environment
     it is that environment's own risk.
     """
-    return float(np.mean([_left_out(problem, mask) for problem in pool]))
-
-
-def _left_out(problem: InvarianceProblem, mask: BoolArray) -> float:
-    risks = problem.risks
-    K = len(risks.gram)
-    open_ = np.where(problem.gated, mask[problem.groups], True)
-    worst, scale = -np.inf, float(risks.square.mean())
-    for e in range(K):
-        others = [k for k in range(K) if k != e] or [e]
-        A = risks.gram[others].mean(axis=0)[np.ix_(open_, open_)]
-        v = np.linalg.lstsq(A, risks.cross[others].mean(axis=0)[open_], rcond=None)[0]
-        own = risks.gram[e][np.ix_(open_, open_)]
-        loss = float(risks.square[e] - 2.0 * v @ risks.cross[e][open_] + v @ own @ v)
-        worst = max(worst, loss / scale)
-    return worst
+    return float(np.mean([left_out_risk(problem, mask) for problem in pool]))
 
 
 def _verdict(

@@ -101,6 +101,25 @@ def mask_values(problem: InvarianceProblem, masks: BoolArray) -> FloatArray:
     return _hard_values(problem, masks, _penalty_curvature(problem))
 
 
+def left_out_risk(problem: InvarianceProblem, mask: BoolArray) -> float:
+    """Risk in the worst environment when the weights are fitted on the others.
+
+    Relative to the mean risk of predicting nothing; with one environment, its own risk.
+    """
+    risks = problem.risks
+    K = len(risks.gram)
+    open_ = np.where(problem.gated, mask[problem.groups], True)
+    worst, scale = -np.inf, float(risks.square.mean())
+    for e in range(K):
+        others = [k for k in range(K) if k != e] or [e]
+        A = risks.gram[others].mean(axis=0)[np.ix_(open_, open_)]
+        v = np.linalg.lstsq(A, risks.cross[others].mean(axis=0)[open_], rcond=None)[0]
+        own = risks.gram[e][np.ix_(open_, open_)]
+        loss = float(risks.square[e] - 2.0 * v @ risks.cross[e][open_] + v @ own @ v)
+        worst = max(worst, loss / scale)
+    return worst
+
+
 def weights(problem: InvarianceProblem, g: GateMoments) -> FloatArray:
     """(p,) minimum of the "trace" objective in theta for given moments of the gates."""
     A, b = problem.risks.gram, problem.risks.cross

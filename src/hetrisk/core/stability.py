@@ -18,6 +18,7 @@ without returning to the rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,11 @@ UNSTABLE = (0.5, 0.7, 1.0, 2.0, 4.0)
 UNDECIDED = -0.4  # evidence above this speaks against keeping a feature
 LEVEL = 0.002  # chance of keeping a feature of no use, before adapting to how many there are
 RIDGE = 1e-9
+
+
+def always(before: BoolArray, after: BoolArray) -> bool:
+    """Any step may be taken."""
+    return True
 
 
 @dataclass(frozen=True)
@@ -98,10 +104,31 @@ def evidence(coef: FloatArray, variance: FloatArray) -> FloatArray:
     return difference
 
 
+def evidence_by_group(q: Quadratics, groups: IntArray) -> FloatArray:
+    """(G,) evidence that a group is unstable, in a fit of everything."""
+    coef, variance, _ = q.fits(np.ones(len(q.column), dtype=bool))
+    total: FloatArray = np.zeros(int(groups.max()) + 1)
+    np.add.at(total, groups[q.column], evidence(coef, variance))
+    return total
+
+
 def screen(
-    q: Quadratics, groups: IntArray, threshold: float = UNDECIDED
+    q: Quadratics,
+    groups: IntArray,
+    affordable: Callable[[BoolArray, BoolArray], bool] = always,
+    threshold: float = UNDECIDED,
+    start: BoolArray | None = None,
 ) -> tuple[BoolArray, FloatArray]:
     """Leave out the most unstable group, refit, and repeat until none is left that is unstable.
+
+    Parameters
+    ----------
+    q : the fits.
+    groups : (d,) group of each feature.
+    affordable : of the groups (G,) before and after, whether the step may be taken; else the
+        next most unstable group is tried.
+    threshold : evidence above which a group is unstable.
+    start : (G,) groups to begin with; None for all.
 
     Returns
     -------
@@ -109,18 +136,37 @@ def screen(
     strength : (G,) evidence of instability, when the group was left out or at the end.
     """
     n_groups = int(groups.max()) + 1
-    stable, strength = np.ones(n_groups, dtype=bool), np.full(n_groups, -np.inf)
+    stable = np.ones(n_groups, dtype=bool) if start is None else start.copy()
+    strength = np.full(n_groups, -np.inf)
     owner = groups[q.column]
     while stable.any():
         keep = stable[owner]
         coef, variance, _ = q.fits(keep)
         by_group = np.bincount(owner[keep], evidence(coef, variance), n_groups)
         strength[stable] = by_group[stable]
-        worst = int(np.argmax(np.where(stable, by_group, -np.inf)))
-        if by_group[worst] <= threshold:
+        worst = _next(stable, by_group, threshold, affordable)
+        if worst is None:
             break
-        stable[worst] = False
+        stable = worst
     return stable, strength
+
+
+def _next(
+    stable: BoolArray,
+    by_group: FloatArray,
+    threshold: float,
+    affordable: Callable[[BoolArray, BoolArray], bool],
+) -> BoolArray | None:
+    """Return the groups without the most unstable one that may go; None if none may."""
+    order = np.argsort(-np.where(stable, by_group, -np.inf), kind="stable")
+    for group in order[: int(stable.sum())]:
+        if by_group[group] <= threshold:
+            return None
+        after = stable.copy()
+        after[group] = False
+        if affordable(stable, after):
+            return after
+    return None
 
 
 def informative(
