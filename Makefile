@@ -15,7 +15,8 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY)
-	$(BIN)/hetrisk demo
+	mkdir -p out
+	$(BIN)/hetrisk demo --report out/demo.html
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal

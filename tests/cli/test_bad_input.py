@@ -12,7 +12,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.conftest import frame, run
+
+from .conftest import frame, run
 
 N = 30
 

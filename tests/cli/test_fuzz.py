@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.cli.conftest import run
 
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 from hetrisk.tables import model as table_model
+
+from .conftest import run
 
 EXAMPLES = 500
 DEFAULT_SEARCH_EXAMPLES = 25

@@ -16,9 +16,9 @@ Examples:
   hetrisk demo --seed 3 --report demo.html
   hetrisk demo --json
 
-The data is simulated as in the paper: y depends on five features, and a sixth follows y closely
-in 95 % of the training rows and the other way round in the rest. Nobody tells either model which
-rows are which.
+The data is simulated as in the paper: the target depends on five of ten features (phi), four are
+noise (psi), and one (vb1) goes with the target in 95 % of the training rows and against it in the
+rest. Nobody tells either model which rows are which.
 """
 
 
@@ -79,7 +79,7 @@ def _run(seed: int) -> tuple[dict[str, Any], Any]:
         "verdict": hrm.verdict_,
         "reason": hrm.verdict_reason_,
         "left_out": [name for name, kept in zip(names, hrm.support_, strict=True) if not kept],
-        "unstable_in_truth": _spurious(task),
+        "not_causes": _not_causes(task),
         "environments": rows,
         "mean": {key: float(np.mean([row[key] for row in rows])) for key in ("erm", "hrm")},
         "worst": {key: float(np.max([row[key] for row in rows])) for key in ("erm", "hrm")},
@@ -87,8 +87,8 @@ def _run(seed: int) -> tuple[dict[str, Any], Any]:
     return record, hrm
 
 
-def _spurious(task: Any) -> list[str]:
-    """Features that are in truth not causes of y, where the simulator says."""
+def _not_causes(task: Any) -> list[str]:
+    """Features the target does not depend on, as the simulator knows."""
     return [n for n, stable in zip(task.feature_names, task.invariant, strict=True) if not stable]
 
 
@@ -111,8 +111,8 @@ def _show(record: dict[str, Any], screen: Any) -> None:
     from hetrisk.tables.errors import listed, shown
 
     screen.print(
-        f"{record['rows']:,} simulated rows; in 95 % of them one useless feature follows the "
-        "target, in 5 % it runs against it. Nobody says which rows are which.\n"
+        f"{record['rows']:,} simulated rows; in 95 % of them the feature vb1 goes with the "
+        "target, in 5 % against it. Nobody says which rows are which.\n"
     )
     screen.print(f"HRM's verdict: {record['verdict']}. {shown(record['reason'], 600)}")
     screen.print(f"It leaves out {listed(record['left_out'], 12) or 'nothing'}.\n")

@@ -69,9 +69,11 @@ def fit(
     """
     check_output(out, "--out", data)
     check_output(report, "--report", data)
+    from hetrisk.tables.reading import is_large_parquet
+
     if environment is not None:
         options["drop"] = (*options["drop"], environment)
-    if data.is_dir() or dask is not None:
+    if data.is_dir() or dask is not None or is_large_parquet(data):
         _refuse_options(options, environment)
         from hetrisk.cli.largefit import fit_large
 

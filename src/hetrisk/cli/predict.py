@@ -53,10 +53,12 @@ def predict(
     check_output(out, "--out", data, model)
     from hetrisk.cli.terminal import progress, say_notes
 
+    if data.is_dir():
+        raise click.BadParameter("predict takes one file at a time.", param_hint="DATA")
     pipeline = open_model(model)
     table = read(data, encoding, delimiter)
     with progress("predicting"):
-        predictions, notes = _predict(pipeline, table.frame, label, probabilities)
+        predictions, notes = predicted(pipeline, table.frame, label, probabilities)
     if as_json:
         _print_json(predictions, notes, out)
     else:
@@ -84,9 +86,10 @@ def open_model(path: Path) -> Pipeline:
     return pipeline
 
 
-def _predict(
+def predicted(
     pipeline: Pipeline, frame: pd.DataFrame, label: str | None, probabilities: bool
 ) -> tuple[pd.DataFrame, list[Any]]:
+    """Return the predictions of a table, one a row, and the notes about it."""
     import pandas as pd
 
     from hetrisk.tables import TableError
@@ -134,7 +137,9 @@ def _features(pipeline: Pipeline, frame: pd.DataFrame) -> tuple[pd.DataFrame, li
         notes.insert(
             0, Note("", f"columns the model does not know, ignored: {listed(sorted(extra))}")
         )
-    return pd.DataFrame(values, columns=encoder.get_feature_names_out()), notes
+    # Without a copy, so that the rows lie in memory as they do in the pipeline's own predict:
+    # sums then round alike to the last bit.
+    return pd.DataFrame(values, columns=encoder.get_feature_names_out(), copy=False), notes
 
 
 def unused_columns(pipeline: Pipeline) -> list[str]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -51,9 +51,10 @@ def progress(what: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        timer.join()
 
 
-def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable[object]]) -> Table:
+def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable[object]]) -> Group:
     """Return a table for the terminal.
 
     Parameters
@@ -62,12 +63,13 @@ def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable
     columns : name and alignment ("left" or "right") of each.
     rows : cells; text is made safe for the terminal here.
     """
-    table = Table(title=Text(title), title_justify="left", title_style="bold", box=None)
+    table = Table(box=None)
     for name, justify in columns:
         table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(shown(cell, 80)) for cell in row))
-    return table
+    # A title of the table's own would be wrapped to the width of the table.
+    return Group(Text(title, style="bold"), table)
 
 
 def say_notes(notes: Iterable[object], *, every: bool = False) -> None:

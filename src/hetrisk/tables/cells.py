@@ -211,7 +211,8 @@ def _object_cells(name: str, column: pd.Series, missing: frozenset[str]) -> Cell
     values = column.astype(object)
     kind = pd.api.types.infer_dtype(values, skipna=True)
     if kind in ("boolean", "integer", "floating", "decimal", "mixed-integer-float"):
-        return NumberCells(name, _parsed(list(values)))
+        numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        return NumberCells(name, numbers)
     if kind in ("date", "datetime", "datetime64"):
         moments = pd.to_datetime(values, errors="coerce", utc=True)
         return DateCells(name, _days(moments))
@@ -225,9 +226,18 @@ def _object_cells(name: str, column: pd.Series, missing: frozenset[str]) -> Cell
     return TextCells(name, [None if value is None else str(value) for value in texts], missing)
 
 
+def parse_number(text: str) -> float:
+    """Return the number a text spells, to the last bit, or NaN; infinities are numbers here."""
+    if "_" in text or not text.isascii():  # Python's own notation, not that of tables
+        return np.nan
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
 def _parsed(texts: list[str]) -> FloatArray:
-    numbers = pd.to_numeric(np.asarray(texts, dtype=object), errors="coerce")
-    return np.asarray(numbers, dtype=np.float64)
+    return np.asarray([parse_number(text) for text in texts], dtype=np.float64)
 
 
 def _finite(values: FloatArray) -> FloatArray:

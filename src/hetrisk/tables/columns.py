@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from hetrisk.core.rows import BoolArray, FloatArray
-from hetrisk.tables.cells import Cells
+from hetrisk.tables.cells import Cells, parse_number
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 
 OTHER = "(other)"
@@ -108,12 +108,8 @@ class _Measured(Column):
 
 
 def is_number(text: str) -> bool:
-    """Whether Python reads the text as a number, infinite ones included."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    """Whether the text spells a number, infinite ones included."""
+    return not np.isnan(parse_number(text))
 
 
 @dataclass(frozen=True)

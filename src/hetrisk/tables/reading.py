@@ -94,12 +94,31 @@ def _start(path: Path) -> bytes:
         return file.read(8)
 
 
+def is_large_parquet(path: Path) -> bool:
+    """Whether the path is a Parquet file whose table would not fit in memory."""
+    if not path.is_file() or not _start(path).startswith(b"PAR1"):
+        return False
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return False  # reading it will say what is missing
+    try:
+        meta = pq.ParquetFile(path).metadata
+    except (pa.ArrowException, OSError):
+        return False  # reading it will say what is wrong
+    sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+    return bool(sum(sizes) > _memory_limit())
+
+
 def _read_parquet(path: Path) -> Table:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         raise TableError("reading Parquet needs pyarrow: pip install 'hetrisk[parquet]'") from None
+    if is_large_parquet(path):
+        raise TableError(f"{quoted(path.name)} does not fit in memory: split it into several files")
     try:
         table = pq.ParquetFile(path).read()
         _refuse_duplicates(table.column_names, path)
