@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from hetrisk.core.families import Design, Family
+from hetrisk.core.iteration import Solution, iterate
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Summed
 
 HALVINGS = 12
@@ -61,6 +62,7 @@ class Rules:
 
     Attributes
     ----------
+    family : distribution of the target.
     tied_variance : one variance for the K components of a mixture.
     variance_floor : smallest variance, so that no component collapses on a few rows.
     ridge : penalty on squared coefficients, per row.
@@ -68,6 +70,7 @@ class Rules:
         such help.
     """
 
+    family: Family
     tied_variance: bool = True
     variance_floor: float = 0.0
     ridge: float = 0.0
@@ -82,6 +85,9 @@ class Expectation(Summed):
     log_likelihood: FloatArray
     mass: FloatArray
     sums: Any
+
+
+Evaluate = Callable[[Mixtures], Expectation]
 
 
 @dataclass(frozen=True)
@@ -140,17 +146,15 @@ def expectation(
     )
 
 
-def maximisation(
-    expected: Expectation, mixtures: Mixtures, family: Family, rules: Rules
-) -> Mixtures:
+def maximisation(expected: Expectation, mixtures: Mixtures, rules: Rules) -> Mixtures:
     """M-step: shares in proportion to mass, coefficients by the family, variances by the rules.
 
     A floored variance is the constrained maximiser, so the floor never lowers the likelihood.
     """
     total = np.maximum(expected.weight, SMALLEST)[:, None]
     penalty = np.broadcast_to(rules.ridge * total, expected.mass.shape)
-    theta, variance = family.improve(expected.sums, mixtures.theta, penalty)
-    if not family.closed_form:
+    theta, variance = rules.family.improve(expected.sums, mixtures.theta, penalty)
+    if not rules.family.closed_form:
         variance = mixtures.variance
     elif rules.tied_variance:
         pooled = (variance * expected.mass).sum(axis=-1, keepdims=True) / total
@@ -160,21 +164,30 @@ def maximisation(
     return Mixtures(expected.mass / total, theta, np.maximum(variance, rules.variance_floor))
 
 
-def begin(evaluate: Callable[[Mixtures], Expectation], mixtures: Mixtures, rules: Rules) -> Climb:
+def run(
+    evaluate: Evaluate, start: Mixtures, rules: Rules, *, tol: float, max_iter: int
+) -> Solution[Climb]:
+    """Climb until the objectives together rise by at most ``tol``."""
+
+    def step(state: Climb) -> tuple[Climb, float]:
+        return climb(evaluate, state, rules), float(state.objective.sum())
+
+    return iterate(step, begin(evaluate, start, rules), tol=tol, max_iter=max_iter)
+
+
+def begin(evaluate: Evaluate, mixtures: Mixtures, rules: Rules) -> Climb:
     """Evaluate the starts."""
     expected = evaluate(mixtures)
     return Climb(mixtures, objective_of(expected, mixtures, rules), expected)
 
 
-def climb(
-    evaluate: Callable[[Mixtures], Expectation], state: Climb, family: Family, rules: Rules
-) -> Climb:
+def climb(evaluate: Evaluate, state: Climb, rules: Rules) -> Climb:
     """One step of every mixture; none of the objectives falls.
 
     Plain M-steps and squared steps take turns. A squared step that falls is replaced by the
     plain one, a plain one that falls (a Newton step too long) is halved; one pass each.
     """
-    plain = maximisation(state.expectation, state.mixtures, family, rules)
+    plain = maximisation(state.expectation, state.mixtures, rules)
     is_plain = state.before is None
     candidate = plain if state.before is None else squared(state.before, state.mixtures, plain)
     target = state.mixtures if is_plain else plain

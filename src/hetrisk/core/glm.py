@@ -13,9 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from hetrisk.core.ensemble import Climb, Expectation, Mixtures, Rules, begin, climb, expectation
+from hetrisk.core.ensemble import Climb, Evaluate, Expectation, Mixtures, Rules, expectation, run
 from hetrisk.core.families import LOG_2PI, Family
-from hetrisk.core.iteration import iterate
 from hetrisk.core.linear import least_squares
 from hetrisk.core.moments import Moments, moments
 from hetrisk.core.rows import BoolArray, FloatArray, Rows, RowSource
@@ -142,7 +141,7 @@ def _gaussian(m: Moments, keep: BoolArray, ridge: float) -> GLMFit:
 
 
 def _newton(
-    evaluate: Callable[[Mixtures], Expectation],
+    evaluate: Evaluate,
     family: Family,
     keep: BoolArray,
     ridge: float,
@@ -150,18 +149,13 @@ def _newton(
     starts: tuple[GLMFit, ...] | None,
 ) -> tuple[GLMFit, ...]:
     """Climb the K penalised likelihoods together: mixtures of one component each."""
-    rules = Rules(tied_variance=False, ridge=ridge, squared_steps=False)
+    rules = Rules(family, tied_variance=False, ridge=ridge, squared_steps=False)
     theta = np.zeros((n_fits, 1, len(family.coding), 1 + int(keep.sum())))
     if starts is not None:
         theta[:, 0] = [_theta(fit, family, keep) for fit in starts]
     ones = np.ones((n_fits, 1))
 
-    def step(state: Climb) -> tuple[Climb, float]:
-        return climb(evaluate, state, family, rules), float(state.objective.sum())
-
-    solution = iterate(
-        step, begin(evaluate, Mixtures(ones, theta, ones), rules), tol=TOL, max_iter=MAX_ITER
-    )
+    solution = run(evaluate, Mixtures(ones, theta, ones), rules, tol=TOL, max_iter=MAX_ITER)
     return tuple(
         _newton_fit(solution.value, k, family, keep, ridge, solution.status.value)
         for k in range(n_fits)

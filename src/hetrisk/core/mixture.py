@@ -17,18 +17,17 @@ import numpy as np
 
 from hetrisk.core.discovery import Partition
 from hetrisk.core.ensemble import (
-    Climb,
+    Evaluate,
     Expectation,
     Mixtures,
     Rules,
-    begin,
-    climb,
     expectation,
     joint_log_density,
     normalised,
+    run,
 )
 from hetrisk.core.families import Design, Family
-from hetrisk.core.iteration import Solution, iterate
+from hetrisk.core.iteration import Solution
 from hetrisk.core.linear import least_squares
 from hetrisk.core.moments import moments
 from hetrisk.core.rows import Additive, BoolArray, FloatArray, IntArray, Rows, RowSource
@@ -43,7 +42,6 @@ FREE_FLOOR = 1e-3  # larger: a component of its own variance can collapse on a f
 START_RIDGE = 1e-3
 
 T = TypeVar("T", bound=Additive)
-Evaluate = Callable[[Mixtures], Expectation]
 
 
 @dataclass(frozen=True)
@@ -123,14 +121,14 @@ def em(
     The path is the objective (mean log likelihood, less the ridge penalty for labels) after
     each pass; it never falls. Stops when it rises by at most ``tol``.
     """
-    rules = Rules(tied_variance, variance_floor, start.family.ridge)
+    rules = Rules(start.family, tied_variance, variance_floor, start.family.ridge)
     first = _internal(start)
     variance = np.maximum(first.variance, variance_floor)
     if tied_variance:  # a start outside the rules could only be left by a fall
         variance = np.broadcast_to(np.average(variance, weights=first.weights), variance.shape)
     first = replace(first, variance=variance)
     evaluate = partial(_over_rows, source=source, family=start.family)
-    return _climbed(evaluate, first, start.family, rules, tol, max_iter)
+    return _climbed(evaluate, first, rules, tol, max_iter)
 
 
 def fit_mixture(
@@ -157,8 +155,8 @@ def fit_mixture(
     columns : (d,) features used, the coefficients of the others held at zero; None for all.
     tied_variance : one variance for all components.
     n_init : number of short runs.
-    seed : of the sample and of the starts. The starts depend on the rows of the sample, not on
-        their order, and a row of weight two counts as two rows.
+    seed : of the sample and of the starts. The starts depend on the values of the rows in the
+        sample, not on their order, and a row of weight two counts as two rows.
     tol, max_iter : of the last run, over all rows.
     sample_size : rows held in memory for the short runs.
     variance_floor : smallest variance relative to the residual variance of one regression;
@@ -169,48 +167,38 @@ def fit_mixture(
     Solution whose components are in order of decreasing weight, and whose path is that of the
     last run.
     """
-    if columns is not None:
-        keep = np.asarray(columns, dtype=bool)
-        inner = fit_mixture(
-            _Selected(source, keep),
-            n_environments,
-            family,
-            tied_variance=tied_variance,
-            n_init=n_init,
-            seed=seed,
-            tol=tol,
-            max_iter=max_iter,
-            sample_size=sample_size,
-            variance_floor=variance_floor,
-        )
-        return replace(inner, value=_expanded(inner.value, keep))
-    rows = _canonical(source.sample(sample_size, seed))
-    width = rows.X.shape[1] + 1
-    relative = variance_floor or (TIED_FLOOR if tied_variance else FREE_FLOOR)
-    rules = Rules(tied_variance, _floor(rows, family, relative), family.ridge)
-    thinned = _thinned(rows, SHORT_ROWS + SHORT_ROWS_A_COEFFICIENT * n_environments * width)
-    starts = _starts(thinned, n_environments, family, n_init, seed, rules.variance_floor)
-    best = _best_of_many(thinned, rows, starts, family, rules, tol)
+    keep = np.ones(source.n_features, dtype=bool) if columns is None else np.asarray(columns)
+    seen: RowSource = source if keep.all() else _Selected(source, keep)
+    rows = _canonical(seen.sample(sample_size, seed))
+    if variance_floor is None:
+        variance_floor = TIED_FLOOR if tied_variance else FREE_FLOOR
+    rules = Rules(family, tied_variance, _floor(rows, family, variance_floor), family.ridge)
+    best = _best_of_many(rows, n_environments, rules, n_init, seed, tol)
     evaluate = _in_memory(rows, family)
     if source.n_rows > sample_size:
-        evaluate = partial(_over_rows, source=source, family=family)
-    return _sorted(_climbed(evaluate, best, family, rules, tol, max_iter))
+        evaluate = partial(_over_rows, source=seen, family=family)
+    solution = _climbed(evaluate, best, rules, tol, max_iter)
+    return replace(solution, value=_expanded(_sorted(solution.value), keep))
 
 
 def _best_of_many(
-    thinned: Rows, rows: Rows, starts: Mixtures, family: Family, rules: Rules, tol: float
+    rows: Rows, n_components: int, rules: Rules, n_init: int, seed: int, tol: float
 ) -> Mixtures:
     """Short runs from every start on few rows, the best of them carried on over all of them."""
-    if starts.weights.shape[1] == 1:
+    size = SHORT_ROWS + SHORT_ROWS_A_COEFFICIENT * n_components * (1 + rows.X.shape[1])
+    few = _thinned(rows, size)
+    starts = _starts(few, n_components, rules, n_init, seed)
+    if n_components == 1:
         return starts.take(np.zeros(1, dtype=np.int64))
-    evaluate = _in_memory(thinned, family)
-    state = begin(evaluate, starts, rules)
-    for _ in range(SHORT_ITERATIONS):
-        state = climb(evaluate, state, family, rules)
-    best = np.argsort(-state.objective, kind="stable")[:FINALISTS]
-    evaluate = _in_memory(rows, family)
-    state = begin(evaluate, state.mixtures.take(best), rules)
-    final = _run(evaluate, state, family, rules, 100 * tol, FINAL_ITERATIONS).value
+    short = run(_in_memory(few, rules.family), starts, rules, tol=0.0, max_iter=SHORT_ITERATIONS)
+    best = np.argsort(-short.value.objective, kind="stable")[:FINALISTS]
+    final = run(
+        _in_memory(rows, rules.family),
+        short.value.mixtures.take(best),
+        rules,
+        tol=100 * tol,
+        max_iter=FINAL_ITERATIONS,
+    ).value
     return final.mixtures.take(np.argmax(final.objective, keepdims=True))
 
 
@@ -230,42 +218,25 @@ def _thinned(rows: Rows, size: int) -> Rows:
 
 
 def _climbed(
-    evaluate: Evaluate, start: Mixtures, family: Family, rules: Rules, tol: float, max_iter: int
+    evaluate: Evaluate, start: Mixtures, rules: Rules, tol: float, max_iter: int
 ) -> Solution[MixtureParameters]:
-    solution = _run(evaluate, begin(evaluate, start, rules), family, rules, tol, max_iter)
-    value = _public(solution.value.mixtures, 0, family)
+    solution = run(evaluate, start, rules, tol=tol, max_iter=max_iter)
+    value = _public(solution.value.mixtures, 0, rules.family)
     path = np.append(solution.path, solution.value.objective[0])
     return Solution(value, solution.status, path)
 
 
-def _sorted(solution: Solution[MixtureParameters]) -> Solution[MixtureParameters]:
-    order = np.argsort(-solution.value.weights, kind="stable")
-    return replace(solution, value=solution.value.relabelled(order))
+def _sorted(parameters: MixtureParameters) -> MixtureParameters:
+    return parameters.relabelled(np.argsort(-parameters.weights, kind="stable"))
 
 
-def _run(
-    evaluate: Evaluate,
-    state: Climb,
-    family: Family,
-    rules: Rules,
-    tol: float,
-    max_iter: int,
-) -> Solution[Climb]:
-    def step(state: Climb) -> tuple[Climb, float]:
-        return climb(evaluate, state, family, rules), float(state.objective.sum())
-
-    return iterate(step, state, tol=tol, max_iter=max_iter)
-
-
-def _starts(
-    rows: Rows, n_components: int, family: Family, n_init: int, seed: int, floor: float
-) -> Mixtures:
+def _starts(rows: Rows, n_components: int, rules: Rules, n_init: int, seed: int) -> Mixtures:
     """Least squares of the working response on random subsets of d + 3 rows, all at once.
 
     Rows are drawn by their place in the cumulative weight, so that a row of weight two is drawn
     like two rows. The first variance is the mean squared distance to the nearest component.
     """
-    n, d = rows.X.shape
+    (n, d), family = rows.X.shape, rules.family
     random = np.random.default_rng(seed)
     shape = (n_init, n_components, d + 3)
     cumulative = np.cumsum(rows.weight)
@@ -282,7 +253,7 @@ def _starts(
     if family.closed_form:
         nearest = ((rows.y - family.predictor(rows, theta)) ** 2).min(axis=1)
         mean = np.average(nearest, axis=-1, weights=rows.weight)
-        variance *= np.maximum(mean, max(floor, 1e-12))[:, None]
+        variance *= np.maximum(mean, rules.variance_floor)[:, None]
     return Mixtures(weights, theta, variance)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -28,8 +29,9 @@ from hetrisk.core.criteria import (
     select_mixture,
 )
 from hetrisk.core.families import Bernoulli, Family, Gaussian, Multinomial
+from hetrisk.core.iteration import Solution
 from hetrisk.core.mixture import MixtureParameters, fit_mixture
-from hetrisk.core.rows import FloatArray, IntArray, Rows
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.scales import Scale, measure_scale
 
@@ -68,7 +70,8 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         Smallest variance of a component relative to the residual variance of one regression,
         so that none collapses on a few rows; None for 1e-6 when tied and 1e-3 when free.
     random_state : int, RandomState or None
-        Seed of the starts. They depend on the values of the rows, not on their order.
+        Seed of the starts. They depend on the values of the rows, not on their order (of more
+        than 4000 rows, a random sample of that size is where the starts come from).
 
     Attributes
     ----------
@@ -165,19 +168,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         used = ~scale.constant
         largest = self._most_environments(rows.n_rows, int(used.sum()))
         source = rows.standardised(scale.centre, scale.spread)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        fit = partial(
-            fit_mixture,
-            source,
-            family=family,
-            columns=used,
-            tied_variance=self.tied_variance,
-            n_init=self.n_init,
-            seed=seed,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            variance_floor=self.variance_floor,
-        )
+        fit = self._fitting(source, family, used)
         with single_blas_thread():  # the products are small: threads would only wait
             if self.n_environments != "auto":
                 return self._keep(
@@ -254,6 +245,23 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
             )
         family = Bernoulli() if name == Bernoulli.name else Multinomial(n_classes)
         return rows.encoded(self.classes_), family
+
+    def _fitting(
+        self, source: Blocks, family: Family, used: BoolArray
+    ) -> Callable[[int], Solution[MixtureParameters]]:
+        """Return the function that fits a mixture of a given number of environments."""
+        return partial(
+            fit_mixture,
+            source,
+            family=family,
+            columns=used,
+            tied_variance=self.tied_variance,
+            n_init=self.n_init,
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            variance_floor=self.variance_floor,
+        )
 
     def _most_environments(self, n_rows: int, n_features: int) -> int:
         """Largest number of environments the rows allow, or an error for a fixed one beyond it."""
