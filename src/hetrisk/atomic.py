@@ -22,14 +22,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     path : the file to write.
     data : its whole content.
     """
-    place = Path(path)
-    if place.is_dir():
-        raise IsADirectoryError(21, "Is a directory", str(place))
-    if place.exists() and not place.is_file():
-        with place.open("wb") as stream:
-            stream.write(data)
-        return
-    with replacing(place) as temporary, temporary.open("wb") as file:
+    with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(data)
 
 
@@ -39,7 +32,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     It takes the place of ``path`` when the block ends well, as `write_bytes` describes.
     """
-    place = Path(path).resolve()  # a symbolic link keeps pointing where it did
+    place = Path(path)
+    if place.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(place))
+    if place.exists() and not place.is_file():
+        yield place
+        return
+    place = place.resolve()  # a symbolic link keeps pointing where it did
     handle, name = tempfile.mkstemp(dir=place.parent, prefix=".hetrisk-", suffix=".part")
     try:
         os.close(handle)
