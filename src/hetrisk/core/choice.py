@@ -54,7 +54,7 @@ def choose(
 ) -> Choice:
     """Fit the gates, choosing lambda and alpha where they are None."""
     allowed = np.ones(problem.n_gates, dtype=bool)
-    if invariance is None:
+    if invariance is None and len(q.bend) > 1:
         allowed = stable_gates(problem, q, groups)
     if price is None:
         allowed = informative(q, groups, allowed)

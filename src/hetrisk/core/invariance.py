@@ -108,6 +108,11 @@ class InvarianceProblem:
         """Moments of the gate of every weight."""
         return self.spread_out(gate_moments(mu, self.noise))
 
+    def price_of(self, mu: FloatArray) -> tuple[float, FloatArray]:
+        """Alpha times the expected number of open gates, and its slope in mu."""
+        g = gate_moments(mu, self.noise)
+        return self.price * float(g.open.sum()), self.price * g.d_open
+
     def by_gate(self, slope: FloatArray) -> FloatArray:
         """Sum the slopes (p,) of the weights behind each gate."""
         total: FloatArray = np.zeros(self.n_gates)
@@ -137,14 +142,13 @@ def objective(
     mean_risk = risk(problem.risks, theta, g)
     spread = penalty(problem, theta, g)
     strength = problem.invariance
-    price = problem.price * float(gate_moments(mu, problem.noise).open.sum())
+    price, in_price = problem.price_of(mu)
     by_column = (
         (mean_risk.mean + strength * spread.mean) * g.d_mean
         + (mean_risk.second + strength * spread.second) * g.d_second
         + strength * spread.open * g.d_open
     )
-    in_mu = problem.by_gate(by_column)
-    in_mu += problem.price * gate_moments(mu, problem.noise).d_open
+    in_mu = problem.by_gate(by_column) + in_price
     value = mean_risk.value + strength * spread.value + price
     return value, mean_risk.theta + strength * spread.theta, in_mu
 
@@ -169,7 +173,7 @@ def _effective_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMom
     """Variance over environments of 2 (A v - b), weighed with P(m > 0)."""
     A, b = problem.risks.gram, problem.risks.cross
     centred, variance = _spread(2.0 * (A @ (g.mean * theta) - b), problem.gated)
-    size, slope = _shape(problem.penalty, variance)
+    size, slope = penalty_shape(problem.penalty, variance)
     pull = 2.0 * (g.open * slope) * centred / len(A)
     back = 2.0 * np.einsum("kij,kj->i", A, pull)
     zero = np.zeros_like(theta)
@@ -183,7 +187,7 @@ def _literal_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMomen
     residual = 2.0 * (A @ (g.mean * theta) - b)
     slack = g.second - g.mean**2
     centred, variance = _spread(g.mean * residual + 2.0 * slack * a * theta, problem.gated)
-    size, slope = _shape(problem.penalty, variance)
+    size, slope = penalty_shape(problem.penalty, variance)
     mask = g.second if problem.penalty == "linear" else np.ones_like(theta)
     pull = 2.0 * (mask * slope) * centred / len(A)
     back = 2.0 * np.einsum("kij,kj->i", A, g.mean * pull)
@@ -211,7 +215,7 @@ def _spread(gradient: FloatArray, gated: BoolArray) -> tuple[FloatArray, FloatAr
     return centred, (centred**2).mean(axis=0)
 
 
-def _shape(penalty: str, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def penalty_shape(penalty: str, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What a variance counts for, and its derivative: itself (trace) or its square (linear)."""
     if penalty == "trace":
         return variance, np.ones_like(variance)

@@ -15,21 +15,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from hetrisk.core.choice import Choice, choose
-from hetrisk.core.comparison import environment_moments, membership
+from hetrisk.core.choice import Choice
 from hetrisk.core.discovery import Discovery, SearchSettings
-from hetrisk.core.expansion import label_risks, pooled_weights, weight_groups
 from hetrisk.core.families import Family
 from hetrisk.core.findings import report
-from hetrisk.core.glm import fit_glms
-from hetrisk.core.invariance import EnvironmentRisks, InvarianceProblem, environment_risks
+from hetrisk.core.invariance import InvarianceProblem
 from hetrisk.core.mixture import MixtureParameters, fit_mixture
+from hetrisk.core.prediction import select
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, RowSource
-from hetrisk.core.stability import Quadratics, quadratics_from_fits, quadratics_from_moments
+from hetrisk.core.stability import Quadratics
 
 CLOSED_TO_PSI = 0.999  # a gate this open leaves nothing of its feature in Psi
 MOST_ENVIRONMENTS = 3
@@ -88,30 +85,13 @@ class _Loop:
 
     def turn(self, mixture: MixtureParameters, log_likelihood: float) -> Round:
         """Fit the gates to the environments of a mixture."""
-        s = self.settings
-        risks, quadratics, owners = environment_summaries(
-            self.rows, self.family, self.groups, mixture
-        )
-        problem = InvarianceProblem(risks, owners, s.gate_noise, 0.0, 0.0)
-        choice = choose(problem, quadratics, self.groups, s.invariance_penalty, s.gate_penalty)
-        s.verbose(
+        found = select(self.rows, self.family, self.groups, mixture, self.settings)
+        support = found.choice.fit.support
+        self.settings.verbose(
             f"round: {mixture.n_environments} environments, log likelihood {log_likelihood:.4f}, "
-            f"{int(choice.fit.support.sum())} of {len(choice.fit.support)} gates open"
+            f"{int(support.sum())} of {len(support)} gates open"
         )
-        return Round(mixture, log_likelihood, problem, quadratics, choice)
-
-
-def environment_summaries(
-    rows: RowSource, family: Family, groups: IntArray, partition: Any
-) -> tuple[EnvironmentRisks, Quadratics, IntArray]:
-    """Risks and local fits of the environments of a partition, and the gate of every weight."""
-    owners = weight_groups(groups, family)
-    if family.closed_form:
-        m = environment_moments(rows, partition)
-        return environment_risks(m), quadratics_from_moments(m), owners
-    fits = fit_glms(rows, family, partial(membership, partition=partition))
-    risks = label_risks(rows, family, partition, pooled_weights(rows, family))
-    return risks, quadratics_from_fits(fits, family), owners
+        return Round(mixture, log_likelihood, found.problem, found.quadratics, found.choice)
 
 
 def _first_mixture(

@@ -107,9 +107,7 @@ def evidence(coef: FloatArray, variance: FloatArray) -> FloatArray:
 def evidence_by_group(q: Quadratics, groups: IntArray) -> FloatArray:
     """(G,) evidence that a group is unstable, in a fit of everything."""
     coef, variance, _ = q.fits(np.ones(len(q.column), dtype=bool))
-    total: FloatArray = np.zeros(int(groups.max()) + 1)
-    np.add.at(total, groups[q.column], evidence(coef, variance))
-    return total
+    return _by_group(groups[q.column], evidence(coef, variance), int(groups.max()) + 1)
 
 
 def screen(
@@ -142,13 +140,19 @@ def screen(
     while stable.any():
         keep = stable[owner]
         coef, variance, _ = q.fits(keep)
-        by_group = np.bincount(owner[keep], evidence(coef, variance), n_groups)
+        by_group = _by_group(owner[keep], evidence(coef, variance), n_groups)
         strength[stable] = by_group[stable]
         worst = _next(stable, by_group, threshold, affordable)
         if worst is None:
             break
         stable = worst
     return stable, strength
+
+
+def _by_group(owner: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
+    total: FloatArray = np.zeros(n_groups)
+    np.add.at(total, owner, values)
+    return total
 
 
 def _next(

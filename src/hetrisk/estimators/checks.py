@@ -11,23 +11,28 @@ from joblib import Parallel, delayed, effective_n_jobs
 from hetrisk.blocks import Blocks
 from hetrisk.core.discovery import one_by_one
 from hetrisk.core.families import Bernoulli, Family, Gaussian, Multinomial
-from hetrisk.core.rows import IntArray
+from hetrisk.core.rows import FloatArray, IntArray
 from hetrisk.estimators.inputs import as_blocks
 
 
-def check_regression_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
+def check_regression_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None = None
+) -> tuple[Blocks, Family]:
     """Rows with a numeric target, and the Gaussian family."""
-    return as_blocks(model, X, y, sample_weight, min_rows=2), Gaussian()
+    rows = as_blocks(model, X, y, sample_weight, environments=environments, min_rows=2)
+    _check_length(environments, rows)
+    return rows, Gaussian()
 
 
 def check_classification_rows(
-    model: Any, X: Any, y: Any, sample_weight: Any
+    model: Any, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None = None
 ) -> tuple[Blocks, Family]:
     """Rows with labels coded 0, 1, ..., and the family of that many classes.
 
     Sets ``classes_`` on the model.
     """
-    rows = as_blocks(model, X, y, sample_weight, labels=True, min_rows=2)
+    rows = as_blocks(model, X, y, sample_weight, environments=environments, labels=True, min_rows=2)
+    _check_length(environments, rows)
     model.classes_ = rows.labels()
     n_classes = len(model.classes_)
     if n_classes < 2:
@@ -36,6 +41,29 @@ def check_classification_rows(
         )
     family = Bernoulli() if n_classes == 2 else Multinomial(n_classes)
     return rows.encoded(model.classes_), family
+
+
+def check_environments(environments: Any) -> tuple[FloatArray | None, np.ndarray | None]:
+    """(n, K) responsibilities and the names of the environments, from labels or responsibilities.
+
+    Names are None where responsibilities were given.
+    """
+    if environments is None:
+        return None, None
+    given = np.asarray(environments)
+    if given.ndim == 1:
+        names, codes = np.unique(given, return_inverse=True)
+        return np.eye(len(names))[codes], names
+    if given.ndim != 2:
+        raise ValueError(
+            f"environments must be labels (n,) or responsibilities (n, K); got {given.ndim} axes."
+        )
+    shares = given.astype(np.float64)
+    if not np.isfinite(shares).all() or shares.min() < 0 or np.abs(shares.sum(1) - 1).max() > 1e-6:
+        raise ValueError(
+            "environments given as responsibilities must be non-negative with rows summing to one."
+        )
+    return shares, None
 
 
 def feature_gates(feature_groups: Any, n_features: int) -> IntArray:
@@ -63,3 +91,10 @@ def workers(n_jobs: int | None) -> Callable[[Callable[[Any], Any], Iterable[Any]
         )
 
     return run
+
+
+def _check_length(environments: FloatArray | None, rows: Blocks) -> None:
+    if environments is not None and len(environments) != rows.n_rows:
+        raise ValueError(
+            f"environments must have length n_samples={rows.n_rows}; got {len(environments)}."
+        )

@@ -305,6 +305,7 @@ class HRMClassifier(ClassifierMixin, _HRM):
 
     def predict(self, X: Any) -> np.ndarray:
         """(n,) labels."""
+        check_is_fitted(self, "support_")
         if self.final_estimator is None:
             return self.classes_[self.predict_proba(X).argmax(axis=1)]
         return by_features(self, X, self._on_support("predict"))

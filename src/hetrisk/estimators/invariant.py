@@ -1,0 +1,188 @@
+"""Invariant prediction with known environments."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import softmax
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hetrisk.blocks import Blocks
+from hetrisk.core.comparison import environment_fits, instability
+from hetrisk.core.discovery import SearchSettings
+from hetrisk.core.families import Family
+from hetrisk.core.glm import fit_glm
+from hetrisk.core.invariance import PENALTIES
+from hetrisk.core.prediction import select
+from hetrisk.core.rows import FloatArray
+from hetrisk.estimators.checks import (
+    check_classification_rows,
+    check_environments,
+    check_regression_rows,
+    feature_gates,
+)
+from hetrisk.estimators.scales import measure_scale
+
+__all__ = ["InvariantClassifier", "InvariantRegressor"]
+
+
+class _Invariant(BaseEstimator, ABC):
+    """What regression and classification share."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "invariance_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "gate_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "gate_noise": [Interval(Real, 0, None, closed="neither")],
+        "penalty": [StrOptions(set(PENALTIES))],
+        "feature_groups": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        invariance_penalty: float | str = "auto",
+        gate_penalty: float | str = "auto",
+        gate_noise: float = 0.1,
+        penalty: str = "trace",
+        feature_groups: Any = None,
+    ) -> None:
+        self.invariance_penalty = invariance_penalty
+        self.gate_penalty = gate_penalty
+        self.gate_noise = gate_noise
+        self.penalty = penalty
+        self.feature_groups = feature_groups
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any = None, environments: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Select the features that predict alike in all environments, and refit on them.
+
+        Parameters
+        ----------
+        X : (n, d) array or DataFrame, or `hetrisk.blocks.Blocks` with target, weights and
+            environments in them (the other arguments then stay None).
+        y : (n,) target.
+        environments : (n,) label of each row's environment, or (n, K) responsibilities whose
+            rows sum to one; None for a single environment, where nothing can be told apart
+            and only features of no use are left out.
+        sample_weight : (n,) non-negative weights.
+
+        Returns
+        -------
+        self
+        """
+        shares, self.environment_names_ = check_environments(environments)
+        rows, family = self._check(X, y, sample_weight, shares)
+        scale = measure_scale(rows, family)
+        standard = rows.standardised(scale.centre, scale.spread)
+        groups = feature_gates(self.feature_groups, rows.n_features)
+        found = select(standard, family, groups, None, self._settings(), self.penalty).choice
+        self.support_ = found.fit.support[groups] & ~scale.constant
+        self.gates_ = np.where(scale.constant, 0.0, found.fit.gates[groups])
+        self.invariance_penalty_, self.gate_penalty_ = found.invariance, found.price
+        self.path_ = [(strength, mask[groups]) for strength, mask in found.path]
+        self.objective_ = found.fit.objective
+        self.instability_ = instability(environment_fits(standard, family, None))[0]
+        refit = fit_glm(standard, family, columns=self.support_)
+        self._keep(scale.coef(refit.coef), scale.intercept(refit.coef, refit.intercept))
+        return self
+
+    def _settings(self) -> SearchSettings:
+        def given(value: Any) -> Any:
+            return None if value == "auto" else value
+
+        return SearchSettings(
+            invariance_penalty=given(self.invariance_penalty),
+            gate_penalty=given(self.gate_penalty),
+            gate_noise=self.gate_noise,
+        )
+
+    def _scores(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "support_")
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return X @ self.coef_.T + self.intercept_
+
+    @abstractmethod
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None
+    ) -> tuple[Blocks, Family]:
+        """Rows in blocks, and the family of their target."""
+
+    @abstractmethod
+    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
+        """Set ``coef_`` and ``intercept_`` in scikit-learn's shapes."""
+
+
+class InvariantRegressor(RegressorMixin, _Invariant):
+    """Least squares on the features that predict alike in every known environment.
+
+    Parameters
+    ----------
+    invariance_penalty : strength lambda of the penalty on gradients that differ between
+        environments, on standardised data; ``"auto"`` chooses it from the environments.
+    gate_penalty : price alpha of an open gate, in shares of the variance of y; or ``"auto"``.
+    gate_noise : standard deviation of the stochastic gates.
+    penalty : ``"trace"``: trace of the variance of the gradient; ``"linear"``: its squared norm
+        on the open gates, the form for linear models.
+    feature_groups : a name or integer per column; columns of one group share one gate.
+
+    Attributes
+    ----------
+    support_ : (d,) selected features; gates_ : (d,) expected gates.
+    coef_, intercept_ : least squares on the selected features over all rows.
+    invariance_penalty_, gate_penalty_ : lambda and alpha as given or chosen.
+    path_ : (lambda, support) pairs visited to choose lambda.
+    objective_ : the minimum reached.
+    instability_ : (d,) how much each coefficient differs between environments.
+    environment_names_ : labels in the order of the environments; None for responsibilities.
+
+    Examples
+    --------
+    >>> from hetrisk.datasets import load_task
+    >>> X, y, environments = load_task("selection_bias", seed=0).train
+    >>> InvariantRegressor().fit(X, y, environments).support_.astype(int)
+    array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
+    """
+
+    def predict(self, X: Any) -> FloatArray:
+        """(n,) predictions."""
+        return self._scores(X)
+
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None
+    ) -> tuple[Blocks, Family]:
+        return check_regression_rows(self, X, y, sample_weight, environments)
+
+    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
+        self.coef_, self.intercept_ = coef[0], float(intercept[0])
+
+
+class InvariantClassifier(ClassifierMixin, _Invariant):
+    """Logistic regression on the features that predict alike in every known environment.
+
+    Parameters and attributes are those of `InvariantRegressor`, and ``classes_``. Binary or
+    multiclass, labels of any type; ``gate_penalty`` is in units of the mean log loss.
+    """
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n,) labels."""
+        check_is_fitted(self, "support_")
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """(n, C) probabilities of the classes."""
+        eta = self._scores(X)
+        return softmax(eta if len(self.classes_) > 2 else np.hstack([0 * eta, eta]))
+
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None
+    ) -> tuple[Blocks, Family]:
+        return check_classification_rows(self, X, y, sample_weight, environments)
+
+    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
+        self.coef_, self.intercept_ = coef, np.atleast_1d(intercept)
