@@ -311,6 +311,28 @@ def test_only_row_groups_with_chosen_rows_are_read(folder, monkeypatch):
     assert sum(len(groups) for _, groups in read) == 1
 
 
+def test_a_large_row_group_is_not_held_whole(tmp_path):
+    """Reading a row group of 80 MB in small blocks takes less than holding it would."""
+    X = np.random.default_rng(0).normal(size=1_000_000)
+    table = pa.table({f"x{j}": X for j in range(10)} | {"y": X})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=len(X), use_dictionary=False)
+    code = (
+        "import sys, re, pathlib\n"
+        "from hetrisk.blocks import ParquetBlocks\n"
+        "status = pathlib.Path('/proc/self/status')\n"
+        "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', status.read_text()).group(1))\n"
+        "source = ParquetBlocks(sys.argv[1], target='y', block_rows=5000)\n"
+        "before = peak()\n"
+        "source.sum(lambda rows: rows.y.sum())\n"
+        "print(peak() - before)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    held = int(done.stdout)  # kilobytes
+    assert held < 90_000
+
+
 # Writing
 
 

@@ -22,6 +22,7 @@ from hetrisk.core.rows import FloatArray
 
 SUFFIXES = (".parquet", ".pq", ".parq")
 STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+READ_BYTES = 1 << 18  # of a column at a time: without it, whole columns of a row group are held
 FOOTER_THREADS = 8  # footers are small reads that wait on the disk, not on the processor
 
 
@@ -89,7 +90,7 @@ def _open_part(path: Path) -> ParquetPart:
 
 def _parquet_file(path: Path, place: str) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path, pre_buffer=False)
+        return pq.ParquetFile(path, pre_buffer=False, buffer_size=READ_BYTES)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{place}: the file has vanished.") from error
     except (pa.ArrowException, OSError) as error:
