@@ -124,6 +124,7 @@ def _debug_option() -> click.Option:
 
 
 @click.command(
+    "hetrisk",
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     params=[_debug_option()],

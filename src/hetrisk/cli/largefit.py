@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hetrisk.blocks import Blocks
 
 SAMPLED_ROWS = 20_000
+SECONDS_TO_ANSWER = 10  # for a dask scheduler
 
 
 def fit_large(path: Path, target: str, address: str | None, options: dict[str, Any]) -> Pipeline:
@@ -122,7 +123,7 @@ class _cluster:
         except ImportError:
             raise TableError("--dask needs dask: pip install 'hetrisk[dask]'") from None
         try:
-            self.client = Client(self.address, timeout=10)  # type: ignore[no-untyped-call]
+            self.client = Client(self.address, timeout=SECONDS_TO_ANSWER)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, TypeError) as error:
             reason = str(error) or type(error).__name__
             message = f"no dask scheduler answers there ({reason})."
@@ -141,11 +142,33 @@ def _blocks(path: Path, target: str, encoder: TableEncoder, cluster: Any) -> Blo
     if cluster is None:
         return ParquetBlocks(path, target, names)
     import dask.dataframe as dd
+    import pyarrow.parquet as pq
 
     from hetrisk.blocks.files import parquet_paths
 
-    table = dd.read_parquet([str(p) for p in parquet_paths(path)])
+    # One partition a row group, by hand: dask's own reader may fuse the partitions of some
+    # columns and not of others, and then rows of X and y no longer come in step.
+    groups = [
+        (str(file), group)
+        for file in parquet_paths(path)
+        for group in range(pq.ParquetFile(file).num_row_groups)
+    ]
+    files, numbers = zip(*groups, strict=True)
+    columns = [*names, target]
+    meta = _row_group(*groups[0], columns).iloc[:0]
+    table = dd.from_map(  # type: ignore[no-untyped-call]
+        _row_group, files, numbers, columns=columns, meta=meta
+    )
     return DaskBlocks(table[names], table[target])
+
+
+def _row_group(file: str, group: int, columns: list[str]) -> pd.DataFrame:
+    """Return one row group of a Parquet file; runs on the workers of the cluster."""
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(file).read_row_group(group, columns=columns)
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    return frame[columns]
 
 
 def _model(target: Target, seed: int) -> HRMClassifier | HRMRegressor:

@@ -21,6 +21,7 @@ Examples:
   hetrisk predict houses.skops new.csv
   hetrisk predict houses.skops new.csv --id house --out predictions.csv
   hetrisk predict patients.skops new.parquet --probabilities --json
+  hetrisk predict shops.skops shops/ --out predictions.parquet    a folder, a piece at a time
 
 The columns may come in any order. Columns the model does not use may be absent, and extra ones are
 ignored. A category the model never saw counts as a rare one; a missing value is filled in as it was
@@ -52,21 +53,45 @@ def predict(
     """
     check_output(out, "--out", data, model)
     from hetrisk.cli.terminal import progress, say_notes
+    from hetrisk.tables.reading import is_large_parquet
 
-    if data.is_dir():
-        raise click.BadParameter("predict takes one file at a time.", param_hint="DATA")
     pipeline = open_model(model)
+    if data.is_dir() or is_large_parquet(data):
+        _predict_large(pipeline, data, out, label, probabilities, as_json)
+        return
     table = read(data, encoding, delimiter)
     with progress("predicting"):
         predictions, notes = predicted(pipeline, table.frame, label, probabilities)
-    if as_json:
-        _print_json(predictions, notes, out)
-    else:
-        say_notes(notes)
     if out is not None:
         _write(predictions, out)
-    elif not as_json:
+    if as_json:
+        _print_json(len(predictions), notes, out, None if out else predictions)
+        return
+    say_notes(notes)
+    if out is None:
         sys.stdout.write(predictions.to_csv(index=False, lineterminator="\n"))
+
+
+def _predict_large(
+    pipeline: Pipeline,
+    data: Path,
+    out: Path | None,
+    label: str | None,
+    probabilities: bool,
+    as_json: bool,
+) -> None:
+    """Predict Parquet files a piece at a time."""
+    from hetrisk.cli.largepredict import predict_large
+    from hetrisk.cli.terminal import progress, say_notes
+
+    if as_json and out is None:
+        raise click.UsageError("--json needs --out when the data is read in pieces.")
+    with progress("predicting"):
+        rows, notes = predict_large(pipeline, data, out, label, probabilities)
+    if as_json:
+        _print_json(rows, notes, out, None)
+    else:
+        say_notes(notes)
 
 
 def open_model(path: Path) -> Pipeline:
@@ -166,14 +191,16 @@ def _write(predictions: pd.DataFrame, out: Path) -> None:
     atomic.write_bytes(out, text.encode("utf-8", errors="surrogateescape"))
 
 
-def _print_json(predictions: pd.DataFrame, notes: list[Any], out: Path | None) -> None:
+def _print_json(
+    rows: int, notes: list[Any], out: Path | None, predictions: pd.DataFrame | None
+) -> None:
     from hetrisk.cli.terminal import print_json
 
     record: dict[str, Any] = {
-        "rows": len(predictions),
+        "rows": rows,
         "notes": [{"column": note.column, "note": note.text} for note in notes],
         "out": None if out is None else str(out),
     }
-    if out is None:
+    if predictions is not None:
         record["predictions"] = predictions.to_dict(orient="list")
     print_json(record)

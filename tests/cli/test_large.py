@@ -1,0 +1,131 @@
+"""Parquet folders, read in blocks, here and on a cluster."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetrisk import modelfile
+from hetrisk.tables import reading
+
+from .conftest import run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three files of one table: numbers, a text column, a date and an identifier."""
+    place = tmp_path_factory.mktemp("shop")
+    rng = np.random.default_rng(0)
+    n = 900
+    table = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    table["sales"] = table["a"] * 2 - table["b"] + rng.normal(size=n) * 0.2
+    table["label"] = np.where(table["sales"] > 0, "up", "down")
+    table["town"] = rng.choice(["x", "y"], n)
+    table["when"] = pd.date_range("2020-01-01", periods=n)
+    table["row_id"] = np.arange(n)
+    for i in range(3):
+        table.iloc[i * 300 : (i + 1) * 300].to_parquet(place / f"part-{i}.parquet", index=False)
+    return place, table
+
+
+def test_a_folder_is_fitted_in_blocks(folder, tmp_path):
+    place, table = folder
+    out = tmp_path / "m.skops"
+    result = run("fit", place, "--target", "sales", "--json", "--out", out)
+    assert result.exit_code == 0, result.output
+    record = json.loads(result.stdout)
+    assert record["rows"] == 900
+    assert record["task"] == "regression"
+    assert [c["column"] for c in record["columns"]] == ["a", "b", "c"]
+    reasons = {out["column"]: out["reason"] for out in record["left_out"]}
+    assert "only numbers are used when the data is read in blocks" in reasons["town"]
+    assert "identifier" in reasons["row_id"]
+    predicted = modelfile.load(out).predict(table)
+    assert np.sqrt(np.mean((predicted - table["sales"]) ** 2)) < 0.3
+
+
+def test_blocks_and_memory_agree(folder, tmp_path):
+    place, table = folder
+    for data, name in ((place, "blocks"), (place / "part-0.parquet", "one")):
+        run("fit", data, "-t", "sales", "-f", "a", "-f", "b", "-f", "c", "-o", tmp_path / name)
+    table.to_parquet(tmp_path / "all.parquet", index=False)
+    arguments = ("-t", "sales", "-f", "a", "-f", "b", "-f", "c", "-o", tmp_path / "memory")
+    run("fit", tmp_path / "all.parquet", *arguments)
+    blocks, memory = (modelfile.load(tmp_path / name) for name in ("blocks", "memory"))
+    np.testing.assert_array_equal(blocks[-1].support_, memory[-1].support_)
+    np.testing.assert_allclose(blocks.predict(table), memory.predict(table), rtol=1e-6, atol=1e-8)
+
+
+def test_classes_in_blocks(folder, tmp_path):
+    place, table = folder
+    out = tmp_path / "m.skops"
+    result = run("fit", place, "-t", "label", "-d", "sales", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "Classification" in result.stdout
+    predicted = modelfile.load(out).predict(table)
+    assert (predicted == table["label"]).mean() > 0.9
+
+
+def test_a_file_larger_than_memory_goes_the_same_way(folder, monkeypatch):
+    place, _ = folder
+    monkeypatch.setattr(reading, "_memory_limit", lambda: 1000)
+    result = run("fit", place / "part-0.parquet", "-t", "sales", "--json")
+    notes = json.loads(result.stdout)["notes"]
+    assert "read in blocks" in notes[0]["note"]
+
+
+def test_a_folder_is_predicted_in_pieces(folder, tmp_path):
+    place, table = folder
+    model = tmp_path / "m.skops"
+    run("fit", place, "-t", "sales", "--out", model)
+    result = run("predict", model, place, "--json", "--out", tmp_path / "p.parquet")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["rows"] == 900
+    predicted = pd.read_parquet(tmp_path / "p.parquet")["prediction"]
+    np.testing.assert_allclose(predicted, modelfile.load(model).predict(table), rtol=1e-12)
+    refused = run("predict", model, place, "--json")
+    assert refused.exit_code == 2
+    assert "--json needs --out" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "code", "match"),
+    [
+        ({"a": [*np.sin(range(49)), np.nan]}, (), 1, "column 'a' is NaN"),
+        ({}, ("-t", "none"), 1, "no column 'none' to predict"),
+        ({"y": [5.0] * 50}, (), 1, "nothing to predict"),
+        ({"a": ["x"] * 50}, (), 1, "no numeric column is left"),
+        ({}, ("--category", "a"), 2, "needs a table that fits in memory"),
+        ({}, ("--dask", "tcp://127.0.0.1:1"), 2, "no dask scheduler answers"),
+    ],
+)
+def test_what_cannot_be_done_in_blocks(tmp_path, change, arguments, code, match, monkeypatch):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=50), "y": rng.normal(size=50)}).assign(**change)
+    table.to_parquet(tmp_path / "part.parquet", index=False)
+    if "--dask" in arguments:
+        monkeypatch.setattr("hetrisk.cli.largefit.SECONDS_TO_ANSWER", 1)
+    result = run("fit", tmp_path, *(("-t", "y") if "-t" not in arguments else ()), *arguments)
+    assert result.exit_code == code, result.output
+    assert match in result.stderr
+    assert "unforeseen" not in result.stderr
+
+
+def test_a_cluster_gives_the_same_answer(folder, tmp_path):
+    from dask.distributed import Client, LocalCluster
+
+    place, table = folder
+    arguments = ("fit", place, "-t", "sales", "-f", "a", "-f", "b", "-f", "c")
+    run(*arguments, "--out", tmp_path / "here.skops")
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
+        address = cluster.scheduler_address
+        result = run(*arguments, "--dask", address, "--out", tmp_path / "there.skops")
+    assert result.exit_code == 0, result.output
+    here, there = (modelfile.load(tmp_path / f"{name}.skops") for name in ("here", "there"))
+    np.testing.assert_allclose(there.predict(table), here.predict(table), rtol=1e-6, atol=1e-8)

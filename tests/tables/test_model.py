@@ -1,0 +1,79 @@
+"""From a table and a target to a fitted pipeline."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import Pipeline
+
+from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.tables import Table, TableEncoder, TableError
+from hetrisk.tables.model import fit_table, group_codes
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    n = 200
+    a, b = rng.normal(size=(2, n))
+    kind = rng.choice(["p", "q", "r"], n)
+    y = a - b + (kind == "q") + rng.normal(size=n) * 0.3
+    y[:4] = np.nan
+    frame = pd.DataFrame({"id": np.arange(n), "a": a, "b": b, "kind": kind, "y": y})
+    frame["sign"] = np.where(np.isnan(y), None, np.where(y > 0, "up", "down"))
+    return Table(frame, "made.csv", ("read somehow",))
+
+
+def test_a_pipeline_of_two_steps(table):
+    model = fit_table(table, "y", drop=["sign"], seed=3)
+    assert isinstance(model, Pipeline)
+    assert isinstance(model["table"], TableEncoder)
+    assert isinstance(model["model"], HRMRegressor)
+    assert model["model"].random_state == 3
+    predictions = model.predict(table.frame)
+    assert predictions.shape == (200,)
+    known = table.frame["y"].notna()
+    error = np.sqrt(np.mean((predictions - table.frame["y"])[known] ** 2))
+    assert error < 0.4
+
+
+def test_classes_make_a_classifier(table):
+    model = fit_table(table, "sign", drop=["y"])
+    assert isinstance(model["model"], HRMClassifier)
+    assert model.predict_proba(table.frame).shape == (200, 2)
+
+
+def test_the_levels_of_a_category_share_one_decision(table):
+    model = fit_table(table, "y", features=["a", "kind"])
+    assert model["model"].feature_groups == [0, 1, 1]
+    support = model["model"].support_
+    assert support[1] == support[2]
+
+
+def test_the_model_remembers_its_table(table):
+    about = fit_table(table, "y", drop=["sign"])["table"].description_
+    assert (about.source, about.n_rows, about.n_columns) == ("made.csv", 196, 6)
+    assert (about.target, about.task) == ("y", "regression")
+    assert [out.name for out in about.left_out] == ["id"]
+    said = [str(note) for note in about.notes]
+    assert said[0] == "read somehow"
+    assert "4 rows without a value left out" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"features": ["nope"]}, "features names columns that are not in the table: 'nope'"),
+        ({"drop": ["nope"]}, "drop names columns that are not in the table: 'nope'"),
+        ({"features": ["y"]}, "features names the target 'y'"),
+        ({"features": ["a"], "drop": ["a"]}, "no column is left"),
+        ({"category": ["nope"]}, "taken as categories are not in the table: 'nope'"),
+    ],
+)
+def test_columns_must_be_there(table, options, match):
+    with pytest.raises(TableError, match=match):
+        fit_table(table, "y", **options)
+
+
+def test_group_codes_follow_the_columns():
+    frame = pd.DataFrame({"z": ["u", "v", "w"] * 8, "a": np.arange(24) % 5})
+    assert group_codes(TableEncoder().fit(frame)) == [1, 1, 0]
