@@ -36,6 +36,7 @@ SHORT_ITERATIONS = 6
 SHORT_ROWS = 300
 SHORT_ROWS_A_COEFFICIENT = 15
 FINALISTS = 3
+LABEL_FINALISTS = 6  # labels say less a row: a short run tells less of where it leads
 FINAL_ITERATIONS = 40
 TIED_FLOOR = 1e-6  # smallest variance, relative to the residual variance of one regression
 FREE_FLOOR = 1e-3  # larger: a component of its own variance can collapse on a few rows
@@ -191,7 +192,8 @@ def _best_of_many(
     if n_components == 1:
         return starts.take(np.zeros(1, dtype=np.int64))
     short = run(_in_memory(few, rules.family), starts, rules, tol=0.0, max_iter=SHORT_ITERATIONS)
-    best = np.argsort(-short.value.objective, kind="stable")[:FINALISTS]
+    finalists = FINALISTS if rules.family.closed_form else LABEL_FINALISTS
+    best = np.argsort(-short.value.objective, kind="stable")[:finalists]
     final = run(
         _in_memory(rows, rules.family),
         short.value.mixtures.take(best),
