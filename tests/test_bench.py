@@ -55,6 +55,7 @@ CONSTANTS = {
     "row_ns": 400.0,
     "task_ms": 0.5,
     "read_bytes_per_second": 5e8,
+    "fit_passes": 12.0,
 }
 
 
@@ -169,6 +170,7 @@ def test_scale_by_hand():
     assert e.compute_seconds == pytest.approx(400.0)
     assert e.tasks == pytest.approx(50_000 * 8 / 7)
     assert e.slowest == "computing"
+    assert e.seconds == pytest.approx(736.0)
     assert estimate(1e9, CONSTANTS).held
     page = scale_page(CONSTANTS)
     assert "| rows in all | 168 GB | 16.8 TB |" in page
@@ -251,6 +253,10 @@ def test_the_three_homes_agree():
     gap, same = homes.same_answer(TINY)
     assert gap.met
     assert same.met
+
+
+def test_a_default_fit_makes_few_passes():
+    assert constants.fit_passes(40_000, 4) <= 60
 
 
 def test_gates_from_moments(monkeypatch):

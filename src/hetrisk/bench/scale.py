@@ -43,6 +43,11 @@ class Estimate:
     network_seconds: float
 
     @property
+    def seconds(self) -> float:
+        """Time of an iteration: a worker reads, then computes; the scheduler runs beside it."""
+        return max(self.read_seconds + self.compute_seconds, self.schedule_seconds)
+
+    @property
     def slowest(self) -> str:
         """What an iteration waits for."""
         times = {
@@ -102,6 +107,11 @@ def scale_page(c: Mapping[str, float]) -> str:
         ("tasks", *(f"{e.tasks:,.0f}" for e in (small, large))),
         ("time of the scheduler", *(_time(e.schedule_seconds) for e in (small, large))),
         ("waits for", *(e.slowest for e in (small, large))),
+        ("time of an iteration", *(_time(e.seconds) for e in (small, large))),
+        (
+            f"time of a default fit, {c['fit_passes']:.0f} passes",
+            *(_time(c["fit_passes"] * e.seconds) for e in (small, large)),
+        ),
     ]
     table = "\n".join(f"| {a} | {b} | {d} |" for a, b, d in rows)
     limit = _scheduler_limit(c)
@@ -120,6 +130,8 @@ def scale_page(c: Mapping[str, float]) -> str:
         limit=f"{float(f'{limit:.2g}'):,.0f}",
         fan_in=FAN_IN,
         stall=_time(large.read_seconds),
+        compute=_time(large.compute_seconds),
+        passes=f"{c['fit_passes']:.0f}",
         naive=_bytes(3 * 8 * 1e11),
         ratio=f"{small.data / (small.sent + small.received):,.0f}",
     )
@@ -167,23 +179,24 @@ K sets of moments of d + 1 columns, whatever the number of rows in the partition
 the bytes of the rows are {ratio} times the bytes that cross the network. Responsibilities, n x K
 numbers ({naive} at 10^11 rows), are never held or moved: each pass makes those of a block and
 forgets them. A search draws its starts on a sample of a fixed number of rows, so what grows with
-n is the number of passes over all rows times the cost of one, nothing else.
+n is the number of passes over all rows ({passes} for a default fit of the rows measured) times the
+cost of one, nothing else.
 
 ## What would break first
 
-1. *Reading, at 10^11 rows.* {share} a worker does not fit in memory, so every pass reads it again:
-   {stall} an iteration. More workers help in proportion; so would columns kept in single
-   precision (half the bytes), or fewer passes (iterations on a sample until the likelihood of
-   the sample settles, then a few over all rows, which is what the mixture does).
+1. *Memory, and with it reading.* At 10^11 rows the {share} of a worker do not fit in its memory, so
+   every pass reads them again: {stall} an iteration beside {compute} of computing. More workers
+   help both in proportion; so would columns kept in single precision (half the bytes).
 2. *The scheduler.* It handles one task at a time. With partitions of {partition} rows it keeps up
    with about {limit} workers before it takes longer than they do; beyond that, larger
    partitions. Partitions must fit a worker a few times over, which bounds them near a tenth of
    its memory.
 3. *Knowing the number of rows.* Parquet says so in its footers. A dask collection whose lengths
    are unknown costs one pass to count, made once.
-4. *Rounding does not.* Moments are centred in each block and merged pairwise, and the tree is
-   of fixed shape: the error grows with the depth of the tree, not with n, and a run gives the
-   same digits whichever worker was quicker, or died.
+4. *Rounding does not.* Moments are centred in each block and merged, block by block within a
+   partition and then in a tree of fixed shape: the error grows with the blocks of a partition and
+   the depth of the tree, not with n, and a run gives the same digits whichever worker was
+   quicker, or died.
 5. *A worker lost* costs its partitions of the current pass, computed again elsewhere; rows it
    held from `persist()` are read again. Rows that were *scattered* to workers have no recipe and
    are lost with them: read from files instead.

@@ -80,6 +80,7 @@ def line(metric: Metric) -> str:
 
     verdict = {True: "met", False: "NOT MET", None: ""}[metric.met]
     parts = [f"{metric.name}: {value(metric)}", target(metric), verdict]
+    parts.append(f"({metric.note})" if metric.note else "")
     return "  ".join(part for part in parts if part)
 
 
@@ -89,16 +90,9 @@ def _tell(run: Run) -> None:
 
     verdicts = {True: "met", False: "not met", None: "–"}
     rows = [
-        (metric.name, value(metric), target(metric), verdicts[metric.met], metric.note)
-        for metric in run.metrics
+        (metric.name, value(metric), target(metric), verdicts[metric.met]) for metric in run.metrics
     ]
-    columns = [
-        ("measured", "left"),
-        ("value", "right"),
-        ("target", "right"),
-        ("", "left"),
-        ("of", "left"),
-    ]
+    columns = [("measured", "left"), ("value", "right"), ("target", "right"), ("", "left")]
     size = "quick sizes: these show the path, not the claims" if run.quick else "full sizes"
     console().print(grid(f"hetrisk bench, {size}, {run.seconds:.0f} s", columns, rows))
 
