@@ -1,0 +1,91 @@
+"""``hetrisk reproduce``: the paper's tables and figures beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+TARGETS = (
+    *("table1", "table2", "table3"),
+    *("figure-task2vec", "figure-car", "figure-income", "figure-house", "all"),
+)
+QUICK_SEEDS = 2
+EPILOG = """
+\b
+Examples:
+  hetrisk reproduce table1 --quick
+  hetrisk reproduce all --seeds 10 --jobs 2 --out reproduction
+  hetrisk reproduce all --redo hrm-pooled
+  HETRISK_DATA=~/data hetrisk reproduce figure-house figure-income figure-car
+
+Every finished case is one line of OUT/records.jsonl. A run that was stopped, however it was
+stopped, goes on where it ended when it is started again on the same folder. The simulations need
+no network; house prices and income are looked for in HETRISK_DATA and then at OpenML; the car
+insurance table is always your own file. A case that cannot run says why in its cell.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("targets", nargs=-1, required=True, type=click.Choice(TARGETS))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reproduction"),
+    show_default=True,
+    help="Folder of the records, tables, figures and index page.",
+)
+@click.option(
+    *("--seeds",),
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Draws of each task.",
+)
+@click.option(
+    "--jobs", type=int, default=2, show_default=True, help="Processes; -1 for every core."
+)
+@click.option("--quick", is_flag=True, help=f"At most {QUICK_SEEDS} draws of each task.")
+@click.option("--methods", metavar="NAME", multiple=True, help="Run this alone (repeatable).")
+@click.option("--redo", metavar="NAME", multiple=True, help="Run this method again (repeatable).")
+@click.option(
+    "--document",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the report of the documentation to this file.",
+)
+def reproduce(
+    targets: tuple[str, ...],
+    out: Path,
+    seeds: int,
+    jobs: int,
+    quick: bool,
+    methods: tuple[str, ...],
+    redo: tuple[str, ...],
+    document: Path | None,
+) -> None:
+    """Make the paper's tables and figures again, beside ours."""
+    from hetrisk.cli.terminal import error_console
+    from hetrisk.reproduce import METHODS, RecordsError
+    from hetrisk.reproduce import reproduce as run
+
+    if jobs == 0:
+        raise click.BadParameter("must not be 0", param_hint="--jobs")
+    for option, names in (("--methods", methods), ("--redo", redo)):
+        unknown = sorted(set(names) - set(METHODS))
+        if unknown:
+            message = f"must be among {', '.join(METHODS)}; got {', '.join(unknown)}"
+            raise click.BadParameter(message, param_hint=option)
+    try:
+        page = run(
+            targets,
+            out,
+            seeds=min(seeds, QUICK_SEEDS) if quick else seeds,
+            jobs=jobs,
+            methods=methods,
+            redo=redo,
+            document=document,
+            console=error_console(),
+        )
+    except RecordsError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{page}")

@@ -1,0 +1,132 @@
+"""The methods of the tables: what each is called, how it is built, and what it is given.
+
+A method is a line of `METHODS`. Its ``fit`` gets the task's training rows (and, if it says so,
+their environment labels) and never anything of the test environments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hetrisk.baselines import BASELINES
+from hetrisk.datasets.task import REGRESSION, ShiftTask
+from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
+
+Build = Callable[[ShiftTask, int], Any]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of a table.
+
+    Attributes
+    ----------
+    label : what the row is called.
+    paper : the paper's row it is compared with, or None.
+    build : ``build(task, seed)`` returns an unfitted estimator.
+    labels : whether ``fit`` is given the environment labels.
+    features : columns it may see, from the task; None for all of them.
+    """
+
+    label: str
+    paper: str | None
+    build: Build
+    labels: bool = False
+    features: Callable[[ShiftTask], Any] | None = None
+
+    def fit(self, task: ShiftTask, seed: int) -> Any:
+        """Fit on the training rows of a task."""
+        model = self.build(task, seed)
+        X, y, environments = task.train
+        X = X[:, self._columns(task)]
+        return model.fit(X, y, environments) if self.labels else model.fit(X, y)
+
+    def view(self, model: Any, task: ShiftTask) -> Predictor:
+        """Return the fitted model as seen by whoever has all columns of the task."""
+        return Predictor(model, self._columns(task))
+
+    def _columns(self, task: ShiftTask) -> Any:
+        return slice(None) if self.features is None else self.features(task)
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A model that predicts from some of the columns."""
+
+    model: Any
+    columns: Any
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Predict from all columns."""
+        predicted: np.ndarray = self.model.predict(X[:, self.columns])
+        return predicted
+
+
+def _mean(task: ShiftTask, seed: int) -> Any:
+    return DummyRegressor() if task.task_type == REGRESSION else DummyClassifier()
+
+
+def _erm(task: ShiftTask, seed: int) -> Any:
+    if task.task_type == REGRESSION:
+        return LinearRegression()
+    # Next to no penalty: just enough for separable classes to have a solution.
+    return LogisticRegression(C=1e4, solver="newton-cholesky", max_iter=500)
+
+
+def _baseline(task: ShiftTask, seed: int, name: str) -> Any:
+    kind = BASELINES[name]
+    model = kind.regressor if task.task_type == REGRESSION else kind.classifier
+    seeded = {"random_state": seed} if "random_state" in model().get_params() else {}
+    return model(**seeded)
+
+
+def _dro(task: ShiftTask, seed: int) -> Any:
+    """DRO on standardised columns: its distances are in the columns' units."""
+    return make_pipeline(StandardScaler(), _baseline(task, seed, "dro"))
+
+
+def _hrm(task: ShiftTask, seed: int, trees: bool = False, **parameters: Any) -> Any:
+    regression = task.task_type == REGRESSION
+    if trees:
+        boosted = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
+        parameters["final_estimator"] = boosted(random_state=seed)
+    kind = HRMRegressor if regression else HRMClassifier
+    return kind(feature_groups=task.feature_groups, random_state=seed, **parameters)
+
+
+def _invariant(task: ShiftTask) -> Any:
+    return task.invariant
+
+
+def _labelled(name: str) -> Build:
+    return partial(_baseline, name=name)
+
+
+METHODS: dict[str, Method] = {
+    "mean": Method("Mean predictor", None, _mean),
+    "erm": Method("ERM", "ERM", _erm),
+    "ridge-1se": Method("Ridge, one standard error", None, _labelled("ridge-1se")),
+    "dro": Method("DRO", "DRO", _dro),
+    "eiil": Method("EIIL", "EIIL", _labelled("eiil")),
+    "irm": Method("IRM (labels)", "IRM (labels)", _labelled("irm"), labels=True),
+    "vrex": Method("V-REx (labels)", None, _labelled("vrex"), labels=True),
+    "group-dro": Method("GroupDRO (labels)", None, _labelled("group-dro"), labels=True),
+    "hrm-s": Method("HRM-s", "HRM-s", partial(_hrm, method="gates", max_rounds=1)),
+    "hrm-gates": Method("HRM (gates)", "HRM", partial(_hrm, method="gates")),
+    "hrm-pooled": Method("HRM (pooled)", "HRM", partial(_hrm, method="pooled")),
+    "hrm-trees": Method(
+        "HRM (pooled) + boosted trees", None, partial(_hrm, method="pooled", trees=True)
+    ),
+    "oracle": Method("Oracle", None, _erm, features=_invariant),
+}
+REAL_METHODS = tuple(name for name in METHODS if name != "oracle")  # the truth is unknown there

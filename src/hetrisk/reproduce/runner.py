@@ -1,0 +1,83 @@
+"""Run cases in parallel, appending each record as it arrives; finished cases are not repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from hetrisk.reproduce.cases import Case
+from hetrisk.reproduce.evaluation import evaluate
+from hetrisk.reproduce.records import Record, Records
+
+Watcher = Callable[[Record], None]
+
+
+def run(
+    cases: Sequence[Case],
+    records: Records,
+    jobs: int | None = None,
+    watch: Watcher | None = None,
+    measure: Callable[[Case], Record] = evaluate,
+) -> int:
+    """Run the cases that have no record yet.
+
+    Parameters
+    ----------
+    cases : what to run; the same case twice is run once.
+    records : where finished cases are, and where new ones go.
+    jobs : number of processes. None leaves it to joblib: one, or whatever the parallel backend
+        in force says (``with joblib.parallel_config("dask"): ...`` sends cases to a cluster).
+    watch : called with every record once it is on disk.
+    measure : turns a case into its record; must be picklable.
+
+    Returns
+    -------
+    Number of cases run.
+    """
+    finished = records.finished()
+    waiting = list({case.key: case for case in cases if case.key not in finished}.values())
+    # Each result is written before the next is looked at, in the order in which they finish.
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    with records.appending() as append:
+        for record in parallel(delayed(measure)(case) for case in waiting):
+            append(record)
+            if watch is not None:
+                watch(record)
+    return len(waiting)
+
+
+def run_with_progress(
+    cases: Sequence[Case], records: Records, jobs: int | None, console: Console
+) -> int:
+    """`run`, with a bar that tells how many cases are done and how long the rest will take."""
+    total = len({case.key for case in cases})
+    done = len({case.key for case in cases} & records.finished())
+    columns = (
+        TextColumn("[progress.description]{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("elapsed"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("cases", total=total, completed=done)
+
+        def watch(record: Record) -> None:
+            progress.advance(bar)
+            if record["status"] != "ok":
+                where = f"{record['task']}, seed {record['seed']}, {record['method']}"
+                progress.console.print(f"{where}: {record['reason']}", markup=False, style="red")
+
+        return run(cases, records, jobs, watch)

@@ -1,0 +1,102 @@
+"""Filled panels as Markdown and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from hetrisk.reproduce.panels import Cell, Filled, Row
+
+CSV_COLUMNS = (
+    *("panel", "method", "column", "paper", "ours", "oracle", "difference"),
+    *("standard_error", "seeds", "exact_sets", "note"),
+)
+
+
+def number(value: float | None, sign: bool = False) -> str:
+    """Three decimals, as in the paper; nothing for None."""
+    if value is None:
+        return ""
+    return f"{value:+.3f}" if sign else f"{value:.3f}"
+
+
+def shown(cell: Cell) -> str:
+    """Ours with its standard error."""
+    return number(cell.ours) + ("" if cell.error is None else f" ± {number(cell.error)}")
+
+
+def compared(cell: Cell) -> str:
+    """Return the paper's number with the difference, ours minus the paper's."""
+    if cell.paper is None:
+        return ""
+    return f"{number(cell.paper)} ({number(cell.difference, sign=True)})"
+
+
+def table_rows(filled: Filled) -> list[list[str]]:
+    """Rows of text, the heading first: ours, and the paper's below where it has the method."""
+    with_sets = any(row.exact is not None for row in filled.rows)
+    heading = ["method", *filled.columns, *(["exact set"] if with_sets else [])]
+    lines = [heading]
+    for row in filled.rows:
+        if not row.cells:
+            lines.append([row.label, row.note, *[""] * (len(heading) - 2)])
+            continue
+        exact = "" if row.exact is None else f"{row.exact}/{row.n_seeds}"
+        label = row.label + (f" ({row.note})" if row.note else "")
+        lines.append(
+            [label, *(shown(row.cells[c]) for c in filled.columns), *([exact] * with_sets)]
+        )
+        if any(cell.paper is not None for cell in row.cells.values()):
+            paper = [compared(row.cells[column]) for column in filled.columns]
+            lines.append(["  paper (ours minus paper)", *paper, *([""] * with_sets)])
+    return lines
+
+
+def markdown(panels: Sequence[Filled], level: int = 3) -> str:
+    """Return one Markdown table a panel, under its title."""
+    return "\n\n".join(
+        f"{'#' * level} {filled.panel.title}\n\n{markdown_table(table_rows(filled))}"
+        for filled in panels
+        if filled.rows
+    )
+
+
+def markdown_table(lines: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; bars and line breaks in cells are made harmless."""
+
+    def line(cells: Sequence[str]) -> str:
+        safe = (cell.replace("|", "\\|").replace("\n", " ").strip() for cell in cells)
+        return "| " + " | ".join(safe) + " |"
+
+    rule = ["---", *["---:"] * (len(lines[0]) - 1)]
+    return "\n".join([line(lines[0]), line(rule), *map(line, lines[1:])])
+
+
+def csv_text(panels: Sequence[Filled]) -> str:
+    """Long form: one line a number, unrounded."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for filled in panels:
+        for row in filled.rows:
+            writer.writerows(_csv_rows(filled, row))
+    return stream.getvalue()
+
+
+def _csv_rows(filled: Filled, row: Row) -> list[list[object]]:
+    tail = [row.n_seeds, "" if row.exact is None else row.exact, row.note]
+    if not row.cells:
+        return [[filled.panel.title, row.label, "", "", "", "", "", "", *tail]]
+    return [
+        [
+            *(filled.panel.title, row.label, column),
+            *(_full(v) for v in (cell.paper, cell.ours, cell.oracle, cell.difference, cell.error)),
+            *tail,
+        ]
+        for column, cell in row.cells.items()
+    ]
+
+
+def _full(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
