@@ -111,7 +111,10 @@ def test_other_final_estimators_of_scikit_learn_travel(tmp_path):
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_files_of_format_1_load_for_ever(task):
-    """The files were written once and are never written again."""
+    """The files were written once and are never written again.
+
+    A class that has moved must stay importable where these files look for it.
+    """
     model = modelfile.load(FIXTURES / f"{task}-format-1.skops")
     frame = pd.read_csv(FIXTURES / f"{task}-format-1.csv", dtype=str, keep_default_na=False)
     expected = frame.pop("prediction")

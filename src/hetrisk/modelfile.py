@@ -178,19 +178,24 @@ def _refuse_foreign(types: list[str], refusal: str) -> list[str]:
 
 
 def _own_types() -> Iterator[str]:
-    """Names of the estimators, dataclasses and plain value types a model is made of."""
+    """Names of the estimators, dataclasses and plain value types a model is made of.
+
+    A class that moves stays importable under its old name, and so old files stay readable:
+    any name in our modules counts, not only that of the class's home.
+    """
     for home in _HOMES:
         package = importlib.import_module(home)
         for entry in pkgutil.iter_modules(package.__path__, f"{home}."):
             module = importlib.import_module(entry.name)
             for name, value in vars(module).items():
-                if isinstance(value, type) and value.__module__ == entry.name and _is_value(value):
+                if isinstance(value, type) and _is_value(value):
                     yield f"{entry.name}.{name}"
 
 
 def _is_value(kind: type) -> bool:
-    """Whether building one does nothing but hold its parts."""
-    return dataclasses.is_dataclass(kind) or issubclass(kind, (BaseEstimator, Enum))
+    """Whether it is ours, and building one does nothing but hold its parts."""
+    ours = kind.__module__.partition(".")[0] == "hetrisk"
+    return ours and (dataclasses.is_dataclass(kind) or issubclass(kind, (BaseEstimator, Enum)))
 
 
 def _without_rows(model: Pipeline) -> Pipeline:

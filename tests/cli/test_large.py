@@ -92,7 +92,7 @@ def test_a_folder_is_predicted_in_pieces(folder, tmp_path):
 @pytest.mark.parametrize(
     ("change", "arguments", "code", "match"),
     [
-        ({"a": [*np.sin(range(49)), np.nan]}, (), 1, "column 'a' is NaN"),
+        ({"a": [*np.sin(range(49)), np.nan]}, (), 1, "column 'a' is missing in row 49"),
         ({}, ("-t", "none"), 1, "no column 'none' to predict"),
         ({"y": [5.0] * 50}, (), 1, "nothing to predict"),
         ({"a": ["x"] * 50}, (), 1, "no numeric column is left"),
