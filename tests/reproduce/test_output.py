@@ -159,6 +159,16 @@ def test_damaged_records_end_in_a_sentence(tmp_path):
     assert "line 1: not a record" in result.output
 
 
+def test_stopped_by_the_user_says_how_to_go_on(tmp_path, monkeypatch):
+    def stop(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hetrisk.reproduce.run_with_progress", stop)
+    result = CliRunner().invoke(command, ["table2", "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert f"Started again with --out {tmp_path}, it goes on" in result.output
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

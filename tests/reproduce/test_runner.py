@@ -11,6 +11,7 @@ from pathlib import Path
 
 import joblib
 import pytest
+from dask.distributed import Client
 from rich.console import Console
 
 from hetrisk.reproduce.records import Records
@@ -53,6 +54,25 @@ def test_the_parallel_backend_in_force_is_used(tmp_path):
     found = records.read().values()
     assert {record["pid"] for record in found} == {os.getpid()}
     assert threading.current_thread().name not in {record["thread"] for record in found}
+
+
+def on_worker(case):
+    from distributed import get_worker
+
+    return {**measure(case), "worker": get_worker().address}
+
+
+def test_a_dask_cluster_takes_the_cases(tmp_path):
+    records = Records(tmp_path / "records.jsonl")
+    in_process = {"processes": False, "n_workers": 1, "threads_per_worker": 2}
+    with (
+        Client(**in_process, dashboard_address=None) as client,
+        joblib.parallel_config(backend="dask"),
+    ):
+        run(cases(), records, measure=on_worker)
+        workers = set(client.scheduler_info()["workers"])
+    assert {record["worker"] for record in records.read().values()} == workers
+    assert len(records.read()) == 16
 
 
 def test_watcher_sees_each_record_after_it_is_on_disk(tmp_path):

@@ -64,6 +64,7 @@ def reproduce(
     document: Path | None,
 ) -> None:
     """Make the paper's tables and figures again, beside ours."""
+    from hetrisk.cli.app import Interrupted, Sentence
     from hetrisk.cli.terminal import error_console
     from hetrisk.reproduce import METHODS, RecordsError
     from hetrisk.reproduce import reproduce as run
@@ -87,5 +88,7 @@ def reproduce(
             console=error_console(),
         )
     except RecordsError as error:
-        raise click.ClickException(str(error)) from error
+        raise Sentence(str(error)) from error
+    except KeyboardInterrupt:
+        raise Interrupted(f"Stopped. Started again with --out {out}, it goes on.") from None
     click.echo(f"{page}")
