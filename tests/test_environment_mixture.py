@@ -258,6 +258,23 @@ def test_fits_labels_from_parquet(tmp_path):
     np.testing.assert_allclose(model.coef_, plain.coef_)
 
 
+def test_text_out_of_core_needs_a_family_by_name():
+    X, hit = labelled(200)
+    with pytest.raises(ValueError, match="family must be named .* for a target of text"):
+        EnvironmentMixture().fit(ArrayBlocks(X, np.where(hit, "yes", "no")))
+
+
+def test_fits_dask_collections():
+    da = pytest.importorskip("dask.array")
+    X, y, _ = two_slopes()
+    table = (da.from_array(X, chunks=(200, 2)), da.from_array(y, chunks=200))
+    plain = EnvironmentMixture(random_state=0).fit(X, y)
+    model = EnvironmentMixture(random_state=0).fit(*table)
+    np.testing.assert_allclose(model.coef_, plain.coef_)
+    np.testing.assert_allclose(model.predict_proba(*table), plain.predict_proba(X, y), atol=1e-8)
+    np.testing.assert_array_equal(model.predict(table[0]), np.zeros(600))
+
+
 def test_constant_and_duplicated_columns():
     X, y, _ = two_slopes()
     wide = np.column_stack([X, X[:, 0], np.full(len(y), 5.0)])

@@ -343,7 +343,13 @@ def _family_of(y: Any, X: Any) -> str:
     Rows out of core are judged by a sample, and text there needs a family by name.
     """
     if is_out_of_core(X):
-        values = blocks.as_blocks(X, y).sample(FAMILY_SAMPLE, 0).y
+        try:
+            values = blocks.as_blocks(X, y).sample(FAMILY_SAMPLE, 0).y
+        except ValueError as error:
+            raise ValueError(
+                "family must be named ('bernoulli' or 'multinomial') for a target of text that is "
+                f"not in memory; got 'auto', and the target does not read as numbers: {error}"
+            ) from error
     elif y is None:
         return Gaussian.name
     else:
