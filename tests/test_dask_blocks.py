@@ -123,6 +123,23 @@ def test_bad_value_names_the_partition(value, kind):
         source.sum(moments)
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_missing_label_names_the_partition(missing):
+    labels = np.array(["u", "v"] * (N // 2), dtype=object)
+    labels[401] = missing
+    source = DaskBlocks(da.from_array(table()[0], chunks=(100, 3)), labels)
+    with pytest.raises(ValueError, match="partition 4: y is missing in row 1"):
+        source.labels()
+
+
+def test_labels_of_text_are_text():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": ["u", "v", "u"]})
+    lazy = dd.from_pandas(frame, npartitions=2)
+    labels = DaskBlocks(lazy[["a"]], lazy["y"]).labels()
+    assert labels.dtype.kind == "U"
+    assert labels.tolist() == ["u", "v"]
+
+
 def test_negative_weight_names_the_partition():
     X, y = table()
     source = DaskBlocks(da.from_array(X, chunks=(100, 3)), y, weight=np.append(np.ones(N - 1), -1))

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from threading import Thread
@@ -60,7 +61,7 @@ def lost_worker(size: Size) -> list[Metric]:
     from hetrisk.core.mixture import em
 
     with workers(2) as client:
-        source, start = _persisted(size)
+        source, start = _persisted(replace(size, dask_rows=size.dask_rows // 4))
         run = partial(em, source, start, tol=-1.0, max_iter=2 * ITERATIONS)
         undisturbed = run().value
         pids = list(client.run(os.getpid).values())

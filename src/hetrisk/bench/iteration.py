@@ -116,7 +116,7 @@ def by_rows(size: Size) -> tuple[list[Metric], dict[str, list[float]]]:
     cost = []
     for n in size.rows_path:
         source = standardised(ArrayBlocks(X[:n], y[:n]))
-        repeats = max(2, min(size.repeats * 10, size.repeats * largest // n))
+        repeats = int(np.clip(3_000_000 // n, 2, 30))  # the same work for each, about
         cost.append(1e9 * iteration_seconds(source, start, repeats) / n)
     note = ", ".join(f"{c:.0f} ns at {n:,}" for n, c in zip(size.rows_path, cost, strict=True))
     metric = Metric(

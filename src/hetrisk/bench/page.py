@@ -90,6 +90,8 @@ def draw(run: Run, path: Path) -> bool:
     right.loglog(
         d, [cost[0] * (x / d[0]) ** 2 for x in d], "--", color="#999999", label="quadratic"
     )
+    right.set_xticks(d, [f"{x:g}" for x in d], minor=False)
+    right.set_xticks([], minor=True)
     right.set(xlabel="features", ylabel="ns a row", title="in features")
     right.legend(frameon=False)
     for axes in (left, right):

@@ -159,8 +159,10 @@ class DaskBlocks(Blocks):
         return other
 
     def _distinct(self, name: str) -> np.ndarray:
-        found = _compute([delayed(np.unique)(part) for part in self._columns[name]])
-        return np.unique(np.concatenate(found))
+        task = delayed(_labels_of, pure=False)
+        found = _compute([task(i, part, name) for i, part in enumerate(self._columns[name])])
+        # As a list once more: text held as objects becomes an array of text.
+        return np.unique(np.asarray(np.concatenate(found).tolist()))
 
     def _blocks(self) -> dict[int, Delayed]:
         """Rows of each partition that has any, by its number."""
@@ -273,6 +275,15 @@ def _responsibilities(
     if labels is None:
         return _numbers(environments, n, "environments", number)
     return one_hot(codes_in(labels, np.asarray(environments)), len(labels))
+
+
+def _labels_of(number: int, values: Any, name: str) -> np.ndarray:
+    """Distinct labels of a partition, none missing."""
+    labels = np.asarray(values)
+    missing = np.flatnonzero(pd.isna(labels))
+    if len(missing):
+        raise ValueError(f"partition {number}: {name} is missing in row {missing[0]}.")
+    return np.unique(labels)
 
 
 def _numbers(values: Any, n: int, name: str, number: int) -> FloatArray:
