@@ -8,6 +8,12 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from hetrisk.atomic import write_bytes
+from hetrisk.reproduce.agreement import (
+    erm_agreement,
+    filled_tables,
+    hrm_agreement,
+    orderings,
+)
 from hetrisk.reproduce.output import Section, timing_rows
 from hetrisk.reproduce.records import Record
 from hetrisk.reproduce.tables import markdown_table
@@ -35,7 +41,11 @@ def write_document(
         elif section.problem:
             parts.insert(0, f"No figure: {section.problem}")
         shown[section.name] = "\n\n".join(parts)
+    tables = filled_tables(records, n_seeds)
     text = _template().render(
+        erm=erm_agreement(tables),
+        hrm={name: hrm_agreement(tables, name) for name in ("hrm-pooled", "hrm-gates")},
+        orderings="\n".join(orderings(tables, name) for name in ("dro", "eiil", "irm")),
         sections={name: shown.get(name, "Not run.") for name in TARGETS},
         titles={name: target.title for name, target in TARGETS.items()},
         timings=markdown_table(timing_rows(records)),

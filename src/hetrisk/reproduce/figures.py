@@ -102,7 +102,7 @@ def distance_figure(panels: Sequence[Filled], records: Sequence[Record]) -> Draw
     }
     caption = (
         f"Task2Vec distance between environments: matrices of seed {records[0]['seed']}, averages "
-        f"over {len(records)} seeds. On the variant features: {listed[VARIANT]}; the learned "
+        f"over {len(records)} draws. On the variant features: {listed[VARIANT]}; the learned "
         f"environments are {ratio[POOLED]:.2f} times (pooled) and {ratio[GATES]:.2f} times (gates) "
         f"as far apart as those of the first round. On all features: {listed[ALL]}."
     )

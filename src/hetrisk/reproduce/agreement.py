@@ -1,0 +1,106 @@
+"""What agrees with the paper and what does not, computed from the filled panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hetrisk.reproduce.methods import METHODS
+from hetrisk.reproduce.panels import Cell, Filled, fill
+from hetrisk.reproduce.records import Record
+from hetrisk.reproduce.tables import markdown_table, number
+from hetrisk.reproduce.targets import TARGETS
+
+TABLES = ("table1", "table2", "table3")
+CLOSE = 0.03  # what counts as the paper's ERM number
+SLACK = 0.005  # above the paper's mean that HRM may be
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A cell with its address."""
+
+    table: str
+    panel: str
+    column: str
+    cell: Cell
+
+    @property
+    def address(self) -> str:
+        """Table, panel and column in words."""
+        return f"{self.table}, {self.panel}, {self.column}"
+
+
+def filled_tables(records: Mapping[str, Record], n_seeds: int) -> dict[str, list[Filled]]:
+    """Return the three tables' panels, filled."""
+    return {
+        name: [fill(panel, records, TARGETS[name].seeds(n_seeds)) for panel in TARGETS[name].panels]
+        for name in TABLES
+    }
+
+
+def cells(tables: Mapping[str, Sequence[Filled]], method: str) -> Iterator[Numbered]:
+    """Every cell of a method that the paper has too."""
+    for table, panels in tables.items():
+        for filled in panels:
+            row = filled.row(method)
+            for column, cell in (row.cells if row else {}).items():
+                if cell.paper is not None:
+                    yield Numbered(table, filled.panel.title, column, cell)
+
+
+def erm_agreement(tables: Mapping[str, Sequence[Filled]]) -> str:
+    """Say how many cells of ERM are the paper's, table by table, and name the others."""
+    lines = []
+    for table in tables:
+        found = list(cells({table: tables[table]}, "erm"))
+        far = [n for n in found if abs(n.cell.difference or 0.0) > CLOSE]
+        text = f"- {table}: {len(found) - len(far)} of {len(found)} cells within {CLOSE}"
+        listed = (f"{n.panel}, {n.column} ({number(n.cell.difference, sign=True)})" for n in far)
+        lines.append(text + (f"; beyond: {'; '.join(listed)}." if far else "."))
+    return "\n".join(lines)
+
+
+def hrm_agreement(tables: Mapping[str, Sequence[Filled]], method: str) -> str:
+    """Return a table of every cell in which HRM is not within the slack of the paper's mean.
+
+    In tables 1 and 3 the means count; in table 2 every environment does.
+    """
+    counted = [n for n in cells(tables, method) if n.table == "table2" or n.column == "mean"]
+    if not counted:
+        return f"{METHODS[method].label} was not run."
+    missed = [n for n in counted if (n.cell.difference or 0.0) > SLACK]
+    text = (
+        f"{METHODS[method].label}: {len(counted) - len(missed)} of {len(counted)} cells at or "
+        f"below the paper's HRM + {SLACK}."
+    )
+    if not missed:
+        return text
+    heading = ["cell above", "paper", "ours", "oracle", "± s.e."]
+    rows = [
+        [n.address, *(number(v) for v in (n.cell.paper, n.cell.ours, n.cell.oracle, n.cell.error))]
+        for n in missed
+    ]
+    return f"{text}\n\n{markdown_table([heading, *rows])}"
+
+
+def orderings(tables: Mapping[str, Sequence[Filled]], method: str) -> str:
+    """Say in how many cells a method stands on the paper's side of ERM, and name the others.
+
+    Two numbers closer than half a rounding unit of the paper's, 0.0005, count as a tie, which
+    agrees with either order.
+    """
+    erm = {(n.table, n.panel, n.column): n.cell for n in cells(tables, "erm")}
+    agree, differ = 0, []
+    for n in cells(tables, method):
+        other = erm.get((n.table, n.panel, n.column))
+        if other is None or other.paper is None or n.cell.paper is None:
+            continue
+        ours, theirs = n.cell.ours - other.ours, n.cell.paper - other.paper
+        if ours * theirs >= 0 or min(abs(ours), abs(theirs)) < 0.0005:
+            agree += 1
+        else:
+            differ.append(f"{n.address} (paper {theirs:+.3f}, ours {ours:+.3f} against ERM)")
+    label = METHODS[method].label
+    text = f"- {label}: {agree} of {agree + len(differ)} cells on the paper's side of ERM"
+    return text + (f"; not: {'; '.join(differ)}." if differ else ".")
