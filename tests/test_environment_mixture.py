@@ -260,7 +260,7 @@ def test_fits_labels_from_parquet(tmp_path):
 
 def test_text_out_of_core_needs_a_family_by_name():
     X, hit = labelled(200)
-    with pytest.raises(ValueError, match="family must be named .* for a target of text"):
+    with pytest.raises(ValueError, match=r"family must be named .* for a target of text"):
         EnvironmentMixture().fit(ArrayBlocks(X, np.where(hit, "yes", "no")))
 
 
