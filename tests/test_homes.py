@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from hetrisk import EnvironmentMixture, HRMClassifier, HRMRegressor
+from hetrisk import (
+    EnvironmentMixture,
+    HRMClassifier,
+    HRMRegressor,
+    InvariantClassifier,
+    InvariantRegressor,
+)
 from hetrisk.blocks import ParquetBlocks
 from hetrisk.estimators.predictions import write_environments, write_predictions
 
@@ -23,6 +29,31 @@ def table(labels: bool = False) -> pd.DataFrame:
     X[:, 2] = np.where(rng.random(N) < 0.2, -1.0, 1.0) * y + 0.3 * X[:, 2]
     frame = pd.DataFrame(X, columns=NAMES).assign(y=y, w=rng.uniform(0.5, 1.5, size=N))
     return frame.assign(y=np.where(y > 0, "up", "down")) if labels else frame
+
+
+def known_homes(frame: pd.DataFrame, folder) -> dict[str, tuple]:
+    """The same with the place of every row known."""
+    place = np.where(np.sign(frame["proxy"]) * np.sign(frame["cause"]) > 0, "north", "south")
+    frame = frame.assign(place=place)
+    frame.to_parquet(folder / "t.parquet", row_group_size=170)
+    lazy = dd.from_pandas(frame, npartitions=3)
+    return {
+        "memory": (frame[NAMES], frame["y"], frame["place"]),
+        "parquet": (ParquetBlocks(folder, "y", NAMES, environments="place", block_rows=130),),
+        "dask": (lazy[NAMES], lazy["y"], lazy["place"]),
+    }
+
+
+@pytest.mark.parametrize("kind", [InvariantRegressor, InvariantClassifier])
+def test_invariant_prediction(kind, tmp_path):
+    places = known_homes(table(labels=kind is InvariantClassifier), tmp_path)
+    fits = {name: kind().fit(*rows) for name, rows in places.items()}
+    for name in ("parquet", "dask"):
+        names = ("coef_", "intercept_", "support_", "gates_", "environment_names_")
+        assert_same(fits["memory"], fits[name], *names)
+        got = fits[name].predict(places[name][0])
+        assert_same_values(got, fits["memory"].predict(places["memory"][0]))
+    assert fits["parquet"].environment_names_.tolist() == ["north", "south"]
 
 
 def homes(frame: pd.DataFrame, folder) -> dict[str, tuple]:

@@ -16,7 +16,15 @@ R = TypeVar("R")
 
 
 class Blocks(ABC):
-    """Rows seen through sums over blocks (`hetrisk.core.rows.RowSource`)."""
+    """Rows seen through sums over blocks (`hetrisk.core.rows.RowSource`).
+
+    Attributes
+    ----------
+    environment_labels : distinct labels of known environments, sorted, in the order of the
+        columns of ``Rows.environments``; None where labels were not given.
+    """
+
+    environment_labels: np.ndarray | None = None
 
     @property
     @abstractmethod
@@ -103,6 +111,7 @@ class StandardisedBlocks(Blocks):
     def __init__(self, source: Blocks, transform: Standardise) -> None:
         self.source = source
         self.transform = transform
+        self.environment_labels = source.environment_labels
 
     @property
     def n_rows(self) -> int:

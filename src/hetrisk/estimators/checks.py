@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from hetrisk.blocks import Blocks
+from hetrisk.blocks import Blocks, is_out_of_core
 from hetrisk.core.discovery import one_by_one
 from hetrisk.core.families import Bernoulli, Family, Gaussian, Multinomial
 from hetrisk.core.rows import FloatArray, IntArray
@@ -46,10 +46,11 @@ def check_classification_rows(
 def check_environments(environments: Any) -> tuple[FloatArray | None, np.ndarray | None]:
     """(n, K) responsibilities and the names of the environments, from labels or responsibilities.
 
-    Names are None where responsibilities were given.
+    Names are None where responsibilities were given. A dask collection stays as it is: its blocks
+    do the same where they live.
     """
-    if environments is None:
-        return None, None
+    if environments is None or is_out_of_core(environments):
+        return environments, None
     given = np.asarray(environments)
     if given.ndim == 1:
         names, codes = np.unique(given, return_inverse=True)

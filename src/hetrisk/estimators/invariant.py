@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import softmax
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import Blocks
 from hetrisk.core.comparison import environment_fits, instability
@@ -26,6 +27,7 @@ from hetrisk.estimators.checks import (
     check_regression_rows,
     feature_gates,
 )
+from hetrisk.estimators.inputs import by_features
 from hetrisk.estimators.scales import measure_scale
 
 __all__ = ["InvariantClassifier", "InvariantRegressor"]
@@ -76,8 +78,9 @@ class _Invariant(BaseEstimator, ABC):
         -------
         self
         """
-        shares, self.environment_names_ = check_environments(environments)
+        shares, names = check_environments(environments)
         rows, family = self._check(X, y, sample_weight, shares)
+        self.environment_names_ = rows.environment_labels if names is None else names
         scale = measure_scale(rows, family)
         standard = rows.standardised(scale.centre, scale.spread)
         groups = feature_gates(self.feature_groups, rows.n_features)
@@ -104,8 +107,7 @@ class _Invariant(BaseEstimator, ABC):
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self, "support_")
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        return X @ self.coef_.T + self.intercept_
+        return by_features(self, X, partial(_line, coef=self.coef_, intercept=self.intercept_))
 
     @abstractmethod
     def _check(
@@ -186,3 +188,8 @@ class InvariantClassifier(ClassifierMixin, _Invariant):
 
     def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
         self.coef_, self.intercept_ = coef, np.atleast_1d(intercept)
+
+
+def _line(X: FloatArray, coef: FloatArray, intercept: Any) -> FloatArray:
+    line: FloatArray = X @ coef.T + intercept
+    return line
