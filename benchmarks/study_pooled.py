@@ -17,13 +17,13 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from homogeneous import classification_families, families
 from joblib import Parallel, delayed
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.datasets import load_task
+from homogeneous import classification_families, families
 
 CELLS: dict[str, tuple[str, dict]] = {
     "r = 1.5": ("selection_bias", {"r": 1.5}),
@@ -89,7 +89,8 @@ def power_run(name: str, setting: dict, seed: int) -> dict:
 def power(cells: dict, seeds: list[int], jobs: int) -> None:
     total = []
     print(
-        "cell | exact | counting what cannot be identified | RMSE over oracle | ERM over oracle | CPU s a fit"
+        "cell | exact | counting what cannot be identified | RMSE over oracle | ERM over oracle"
+        " | CPU s a fit"
     )
     for label, (name, setting) in cells.items():
         runs = Parallel(jobs)(delayed(power_run)(name, setting, s) for s in seeds)

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc
 
 from hetrisk.core.comparison import environment_fits, environment_moments, instability
 from hetrisk.core.discovery import (
@@ -18,13 +17,19 @@ from hetrisk.core.discovery import (
     Partition,
     SearchSettings,
 )
-from hetrisk.core.evidence import leaving_out_cost, target_basis
+from hetrisk.core.evidence import (
+    SPREAD,
+    leaving_out_cost,
+    spread_basis,
+    target_basis,
+    wald_p_value,
+)
 from hetrisk.core.families import Bernoulli, Family
 from hetrisk.core.iteration import Solution
 from hetrisk.core.latent import LatentSlopes, latent_slopes
 from hetrisk.core.linear import least_squares
 from hetrisk.core.mixture import MixtureParameters, fit_mixture
-from hetrisk.core.moments import moments
+from hetrisk.core.moments import Moments, moments
 from hetrisk.core.probes import Probe
 from hetrisk.core.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
 from hetrisk.core.trail import OF_A_LABEL, SHIFTING, STAND_IN, Trail
@@ -110,24 +115,28 @@ def _still_leaves(trail: Trail, rows: RowSource, sample: Rows, family: Family, j
 
 
 def _mechanism_on_all_rows(rows: RowSource, sample: Rows, family: Family, j: int) -> float:
-    """p-value that the spread of feature j about the target does not depend on the others."""
+    """p-value that the spread of feature j about the target does not depend on the others.
+
+    Means given the target come from the sample; the test is a pass over all rows.
+    """
     known = np.column_stack([np.ones(len(sample)), target_basis(sample.y, family)])
-    mean: FloatArray = np.asarray(np.linalg.lstsq(known, sample.X[:, j], rcond=None)[0])
-    m = rows.sum(partial(_spread_rows, j=j, mean=mean, family=family))
+    mean = np.asarray(np.linalg.lstsq(known, sample.X[:, j], rcond=None)[0], dtype=np.float64)
+    spread = np.abs(sample.X[:, j] - known @ mean) ** SPREAD
+    basis = spread_basis(sample.y, family)
+    level = np.asarray(np.linalg.lstsq(basis, spread, rcond=None)[0], dtype=np.float64)
+    m = rows.sum(partial(_spread_moments, j=j, mean=mean, level=level, family=family))
     fit = least_squares(m)
-    tested = slice(len(mean), None)
-    coef, covariance = fit.coef[tested], fit.coef_covariance[tested, tested]
-    statistic = float(coef @ np.linalg.lstsq(covariance, coef, rcond=None)[0])
-    return float(chdtrc(len(coef), statistic))
+    return wald_p_value(fit.coef, fit.coef_covariance)
 
 
-def _spread_rows(rows: Rows, j: int, mean: FloatArray, family: Family) -> Any:
-    """Moments of (functions of y, |y|, the other features) and |x_j - E(x_j | y)|."""
-    known = target_basis(rows.y, family)
-    spread = np.abs(rows.X[:, j] - mean[0] - known @ mean[1:])
-    others = np.delete(rows.X, j, axis=1)
-    columns = np.column_stack([known, np.abs(rows.y), others])
-    return moments(Rows(columns, spread, rows.weight))
+def _spread_moments(
+    rows: Rows, j: int, mean: FloatArray, level: FloatArray, family: Family
+) -> Moments:
+    """Moments of the other features and the spread of feature j, less its mean given y."""
+    known = np.column_stack([np.ones(len(rows)), target_basis(rows.y, family)])
+    spread = np.abs(rows.X[:, j] - known @ mean) ** SPREAD
+    left = spread - spread_basis(rows.y, family) @ level
+    return moments(Rows(np.delete(rows.X, j, axis=1), left, rows.weight))
 
 
 def _gates(trail: Trail, sample: Rows, support: BoolArray) -> FloatArray:

@@ -27,12 +27,13 @@ from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.terms import Term, term_values
 from hetrisk.core.working import WorkingFit, working_fit
 
-LEAN = 2.0  # robust z at which the linear model leans on a feature, more than the flexible one
+LEAN = 2.5  # robust z at which the linear model leans on a feature, more than the flexible one
 NEEDED = 3.0  # robust z at which the flexible model needs it
 STAND_IN = 0.2  # a stand-in keeps less than this share of its coefficient in the flexible model
 LEAST_ROWS = 20.0  # an environment of fewer effective rows says nothing
 MARGINAL = 1e-6  # p-value at which a feature depends on the others
 CONDITIONAL = 1e-3  # p-value above which it does not, once the target is known ...
+SPREAD = 1.5  # power of the noise whose mean is its spread: near efficient, yet not ruled by tails
 CONDITIONAL_SHARE = 0.02  # ... or the share of the dependence that may be left in large tables
 
 
@@ -280,22 +281,53 @@ def _f_test(explained: FloatArray, df: FloatArray, left: FloatArray) -> FloatArr
 def mechanism_p_value(
     rows: Rows, family: Family, groups: IntArray, found: Consequences, j: int
 ) -> float:
-    """p-value of one mechanism: |x_j - E(x_j | y)| does not depend on other features given y.
+    """p-value of one mechanism: the spread of effect j about its mean depends on y alone.
 
-    A robust Wald test in the regression of the absolute noise of the effect j on functions of
-    the target, the other features, and the absolute noise of the other effects (environments
-    that change several mechanisms at once make them rise and fall together).
+    The spread |x_j - E(x_j | y)|^1.5, less its own mean given y, must be uncorrelated with the
+    other features, and with the spread of the other effects (environments that change several
+    mechanisms at once make them rise and fall together). Two robust tests share the level: all
+    directions together, and the largest single one.
     """
     outside = groups != groups[j]
-    known = target_basis(rows.y, family)
-    known = np.column_stack([known, np.abs(rows.y)]) if family.closed_form else known
-    others = np.column_stack(
-        [rows.X[:, outside], np.abs(found.noise[:, outside & found.is_effect])]
+    effects = np.flatnonzero(outside & found.is_effect)
+    spreads = given_target(np.abs(found.noise[:, [j, *effects]]) ** SPREAD, rows, family)
+    columns = np.column_stack([rows.X[:, outside], spreads[:, 1:]])
+    fit = working_fit(Rows(columns, spreads[:, 0], rows.weight), Gaussian(), columns[:, :0])
+    together = wald_p_value(fit.coef[1:], fit.covariance[1:, 1:])
+    largest = min(1.0, columns.shape[1] * float(two_sided(np.abs(fit.z[1:]).max(initial=0.0))))
+    return float(min(1.0, 2.0 * min(together, largest)))
+
+
+def given_target(columns: FloatArray, rows: Rows, family: Family) -> FloatArray:
+    """Columns less their means given the target."""
+    known = spread_basis(rows.y, family)
+    root = np.sqrt(rows.weight)[:, None]
+    left: FloatArray = (
+        columns - known @ np.linalg.lstsq(root * known, root * columns, rcond=None)[0]
     )
-    response = Rows(known, np.abs(found.noise[:, j]), rows.weight)
-    fit = working_fit(response, Gaussian(), others)
-    tested = slice(1 + known.shape[1], None)
-    return wald_p_value(fit.coef[tested], fit.covariance[tested, tested])
+    return left
+
+
+def spread_basis(y: FloatArray, family: Family) -> FloatArray:
+    """(n, b) constant and functions of the target that a spread may follow."""
+    known = np.column_stack([np.ones(len(y)), target_basis(y, family)])
+    return np.column_stack([known, np.abs(y)]) if family.closed_form else known
+
+
+def false_discovery(p_values: FloatArray, rate: float) -> BoolArray:
+    """Hypotheses to reject at a false discovery rate.
+
+    The step-up rule of Benjamini and Hochberg (1995), with the share of true hypotheses
+    estimated from the p-values above one half (Storey, Taylor and Siegmund 2004): where nearly
+    all mechanisms change, the last is not given the benefit of the doubt.
+    """
+    m = len(p_values)
+    true = min(1.0, (1 + float((p_values > 0.5).sum())) / (0.5 * max(m, 1)))
+    order = np.argsort(p_values, kind="stable")
+    passed = p_values[order] <= rate / true * np.arange(1, m + 1) / max(m, 1)
+    rejected = np.zeros(m, dtype=bool)
+    rejected[order[: int(np.max(np.flatnonzero(passed), initial=-1)) + 1]] = True
+    return rejected
 
 
 def wald_p_value(coef: FloatArray, covariance: FloatArray) -> float:
@@ -308,7 +340,7 @@ def wald_p_value(coef: FloatArray, covariance: FloatArray) -> float:
     return float(chdtrc(int(kept.sum()), float((projected**2 / values[kept]).sum())))
 
 
-def two_sided(z: FloatArray) -> FloatArray:
+def two_sided(z: FloatArray | float) -> FloatArray:
     """p-values of normal scores."""
     p: FloatArray = 2.0 * ndtr(-np.abs(z))
     return p

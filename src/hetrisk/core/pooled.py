@@ -30,6 +30,7 @@ from hetrisk.core.evidence import (
     Redundancy,
     consequences,
     explained_share,
+    false_discovery,
     mean_log_likelihood,
     mechanism_p_value,
     redundancy,
@@ -43,7 +44,7 @@ from hetrisk.core.terms import Term, choose_terms, restricted
 from hetrisk.core.trail import OF_A_LABEL, SHIFTING, STAND_IN, Finding, Trail
 
 SAMPLE_ROWS = 10_000  # rows the search looks at
-LEVEL = 0.05  # level of the test that a consequence has one mechanism
+DISCOVERY_RATE = 0.1  # of consequences left out though their mechanism is the same everywhere
 CHANGE = 1e-5  # p-value at which the slope of a stand-in differs between environments
 UNSTABLE_INDEX = 0.4  # and how much it must differ, relative to its mean
 CAUSES = 2  # causes a label must have before its consequences are given up
@@ -106,9 +107,9 @@ class Measured:
     def p_value(self) -> FloatArray:
         """(m,) of the evidence against each feature, by the route that applies to it.
 
-        A consequence spends its level on two tests, nearly all of it on its mechanism.
+        A consequence spends its level on two tests, most of it on its mechanism.
         """
-        split = np.minimum(self.mechanism / 0.98, self.excess_p_value / 0.02)
+        split = np.minimum(self.mechanism / 0.8, self.excess_p_value / 0.2)
         p = np.where(self.consequences.is_effect, split, self.excess_p_value)
         p = np.where(self.redundancy.stand_in, self.change_p_value, p)
         bounded: FloatArray = np.minimum(p, 1.0)
@@ -123,12 +124,10 @@ class Measured:
 
     @property
     def shifting(self) -> BoolArray:
-        """(m,) consequences whose mechanism changes."""
-        effect = self.consequences.is_effect
-        p = np.where(effect, self.p_value, 1.0)
-        if p.min(initial=1.0) * effect.sum() >= LEVEL:
-            return np.zeros(len(p), dtype=bool)
-        leaving: BoolArray = p < LEVEL
+        """(m,) consequences whose mechanism changes, at a false discovery rate."""
+        effects = np.flatnonzero(self.consequences.is_effect)
+        leaving = np.zeros(len(self.mechanism), dtype=bool)
+        leaving[effects] = false_discovery(self.p_value[effects], DISCOVERY_RATE)
         return leaving
 
 
@@ -218,7 +217,7 @@ def measure(
     found = consequences(rows, family, groups)
     suspect = fits.stand_in | found.is_effect
     probed = np.arange(m) if everything else np.flatnonzero(suspect)
-    probes, raw, excess = _changes(rows, fits, terms, groups, probed)
+    probes, raw, excess = _changes(rows, fits, terms, groups, probed, suspect)
     mechanism = np.ones(m)
     for j in np.flatnonzero(found.is_effect):
         mechanism[j] = mechanism_p_value(rows, family, groups, found, int(j))
@@ -237,25 +236,29 @@ def measure(
 
 
 def _changes(
-    rows: Rows, fits: Redundancy, terms: tuple[Term, ...], groups: IntArray, probed: IntArray
+    rows: Rows,
+    fits: Redundancy,
+    terms: tuple[Term, ...],
+    groups: IntArray,
+    probed: IntArray,
+    suspect: BoolArray,
 ) -> tuple[tuple[list[Probe], ...], tuple[Change, ...], tuple[Change, ...]]:
-    """Probe features and compare their slopes; stand-ins with all other slopes set free."""
+    """Probe features and compare their slopes; for suspects, with all other slopes set free."""
     m = rows.X.shape[1]
-    probes, raw, excess = [], [], []
-    stand_in = fits.stand_in[probed]
+    probes: list[list[Probe]] = []
+    raw: list[Change] = []
+    excess: list[Change] = []
+    sharp = probed[suspect[probed]]
     for tied in (True, False):
         kind = fit_probes(rows, fits.flexible, terms, groups, probed, tied)
         probes.append(kind)
-        shape = (len(rows), len(kind))
-        second = np.empty(shape)
-        for i, probe in enumerate(kind):
-            second[:, i] = probe.responsibilities(rows.X, rows.y)[:, 1]
-        change = slope_change(fits.linear, rows, probed, second).spread_over(probed, m)
-        sharp = slope_change(
-            fits.linear, rows, probed[stand_in], second[:, stand_in], others=True
-        ).spread_over(probed[stand_in], m)
-        raw.append(change.updated(sharp, fits.stand_in))
-        excess.append(slope_change(fits.flexible, rows, probed, second).spread_over(probed, m))
+        second = np.zeros((len(rows), m))
+        for probe in kind:
+            second[:, probe.feature] = probe.responsibilities(rows.X, rows.y)[:, 1]
+        for fit, changes in ((fits.linear, raw), (fits.flexible, excess)):
+            change = slope_change(fit, rows, probed, second[:, probed]).spread_over(probed, m)
+            sharper = slope_change(fit, rows, sharp, second[:, sharp], others=True)
+            changes.append(change.updated(sharper.spread_over(sharp, m), suspect))
     return tuple(probes), tuple(raw), tuple(excess)
 
 
