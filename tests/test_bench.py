@@ -354,6 +354,14 @@ def test_the_command_writes_the_pages(tmp_path, monkeypatch):
     assert {p.name for p in (tmp_path / "docs").iterdir()} == {"benchmarks.md", "scale.md"}
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": [1]}', '{"metrics": [{}]}'])
+def test_a_baseline_that_is_none(text, tmp_path):
+    (tmp_path / "b.json").write_text(text)
+    refused = CliRunner().invoke(bench, ["--check", str(tmp_path / "b.json")])
+    assert refused.exit_code == 2
+    assert "is not a run that --save wrote" in refused.output
+
+
 def test_the_command_lists_and_refuses():
     listed = CliRunner().invoke(bench, ["--list"])
     assert [line.split()[0] for line in listed.output.splitlines()] == list(CASES)

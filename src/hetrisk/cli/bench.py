@@ -42,7 +42,7 @@ def bench(
     check: Path | None,
 ) -> None:
     """Measure speed and memory on this machine."""
-    from hetrisk.bench.metric import Run, Size
+    from hetrisk.bench.metric import Size
     from hetrisk.bench.suite import CASES, run_suite
     from hetrisk.cli.terminal import error_console
 
@@ -55,7 +55,7 @@ def bench(
             raise click.BadParameter(
                 f"{name!r} is not a case; they are {', '.join(CASES)}.", param_hint="--only"
             )
-    before = None if check is None else Run.load(check)
+    before = None if check is None else _baseline(check)
     if before is not None and before.quick != quick:
         raise click.UsageError("--check needs a baseline of the same size: add or drop --quick.")
     screen = error_console()
@@ -72,6 +72,17 @@ def bench(
         _write_docs(run, docs)
     if before is not None:
         _compare(run, before, only)
+
+
+def _baseline(path: Path) -> Run:
+    from hetrisk.bench.metric import Run
+
+    try:
+        return Run.load(path)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise click.BadParameter(
+            f"'{path}' is not a run that --save wrote.", param_hint="--check"
+        ) from None
 
 
 def line(metric: Metric) -> str:
