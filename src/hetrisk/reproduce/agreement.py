@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hetrisk.reproduce.methods import METHODS
-from hetrisk.reproduce.panels import Cell, Filled, fill
+from hetrisk.reproduce.panels import SPREAD, Cell, Filled, fill
 from hetrisk.reproduce.records import Record
 from hetrisk.reproduce.tables import markdown_table, number
 from hetrisk.reproduce.targets import TARGETS
@@ -74,6 +74,7 @@ def hrm_agreement(tables: Mapping[str, Sequence[Filled]], method: str) -> str:
         f"{METHODS[method].label}: {len(counted) - len(missed)} of {len(counted)} cells at or "
         f"below the paper's HRM + {SLACK}."
     )
+    text += _many_biased(tables, method)
     if not missed:
         return text
     heading = ["cell above", "paper", "ours", "oracle", "± s.e."]
@@ -104,3 +105,12 @@ def orderings(tables: Mapping[str, Sequence[Filled]], method: str) -> str:
     label = METHODS[method].label
     text = f"- {label}: {agree} of {agree + len(differ)} cells on the paper's side of ERM"
     return text + (f"; not: {'; '.join(differ)}." if differ else ".")
+
+
+def _many_biased(tables: Mapping[str, Sequence[Filled]], method: str) -> str:
+    """Five biased features, where the paper's HRM spreads: compare std and max too."""
+    found = {n.column: n.cell for n in cells(tables, method) if n.panel.endswith("n_b = 5")}
+    if not found:
+        return ""
+    parts = (f"{c} {number(found[c].ours)} (paper {number(found[c].paper)})" for c in SPREAD)
+    return f" With five biased features: {', '.join(parts)}."
