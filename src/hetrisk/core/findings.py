@@ -19,6 +19,7 @@ from hetrisk.core.discovery import (
     SearchSettings,
 )
 from hetrisk.core.families import Family
+from hetrisk.core.glm import fit_glm
 from hetrisk.core.invariance import EnvironmentRisks, InvarianceProblem
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, RowSource
 from hetrisk.core.selection import left_out_risk, mask_values
@@ -43,6 +44,8 @@ def report(
     useful = informative(turn.quadratics, groups, np.ones(turn.problem.n_gates, dtype=bool))
     support, verdict, reason = _verdict(turn.choice.fit.support, useful, len(turns), best)
     settings.verbose(f"{verdict}: {reason}")
+    refit = fit_glm(rows, family, columns=support[groups])  # gates choose; they do not shrink
+    single = family.n_outputs == 1
     return Discovery(
         support=support[groups],
         gates=np.where(verdict == INVARIANT, turn.choice.fit.gates, support)[groups],
@@ -50,6 +53,8 @@ def report(
         evidence=_evidence(rows, family, groups, turn, support, pool),
         verdict=verdict,
         reason=reason,
+        coef=refit.coef[0] if single else refit.coef,
+        intercept=float(refit.intercept[0]) if single else refit.intercept,
         history=tuple(
             _record(i, t, s, i == best, groups)
             for i, (t, s) in enumerate(zip(turns, scores, strict=True))
@@ -70,6 +75,8 @@ def _verdict(
     support: BoolArray, useful: BoolArray, n_rounds: int, best: int
 ) -> tuple[BoolArray, str, str]:
     left_out = int((useful & ~support).sum())
+    if not useful.any() and not support.any():
+        return ~support, HOMOGENEOUS, "No feature predicts the target measurably: all are kept."
     said = f"Round {best + 1} of {n_rounds}"
     if useful.any() and not support.any():
         return useful, UNSTABLE, f"{said} closed every gate: no feature is safe to use."

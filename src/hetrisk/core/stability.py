@@ -34,6 +34,7 @@ UNSTABLE = (0.5, 0.7, 1.0, 2.0, 4.0)
 UNDECIDED = -0.4  # evidence above this speaks against keeping a feature
 LEVEL = 0.002  # chance of keeping a feature of no use, before adapting to how many there are
 RIDGE = 1e-9
+FLOOR = 1e-9  # smallest residual variance, relative to the variance of the target
 
 
 def always(before: BoolArray, after: BoolArray) -> bool:
@@ -63,8 +64,8 @@ class Quadratics:
     def fits(self, keep: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coefficients and variances (K, q), and residual variances (K,), on some coefficients."""
         bend = self.bend[:, keep][:, :, keep]
-        scale = np.maximum(np.diagonal(bend, axis1=1, axis2=2), 1e-300)
-        root = np.sqrt(scale)
+        scale = np.diagonal(bend, axis1=1, axis2=2)
+        root = np.sqrt(np.where(scale > 1e-100, scale, 1.0))
         inverse = np.linalg.pinv(
             bend / (root[:, :, None] * root[:, None, :]), rcond=RIDGE, hermitian=True
         )
@@ -72,7 +73,9 @@ class Quadratics:
         coef = np.einsum("kij,kj->ki", inverse, self.pull[:, keep])
         explained = np.einsum("ki,ki->k", coef, self.pull[:, keep])
         freedom = np.maximum(self.weight - int(keep.sum()) - 1.0, 1.0)
-        residual = np.maximum(self.total - explained, 1e-12 * self.total) / freedom
+        # An environment of few rows may be fitted exactly; its errors are small, not nothing.
+        floor = FLOOR * self.total.sum() / max(float(self.weight.sum()), 1e-300)
+        residual = np.maximum((self.total - explained) / freedom, max(floor, 1e-300))
         residual = np.where(np.isnan(self.total), 1.0, residual)
         variance = np.diagonal(inverse, axis1=1, axis2=2) * residual[:, None]
         return coef, np.maximum(variance, 1e-300), residual

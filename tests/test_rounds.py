@@ -1,0 +1,178 @@
+"""The joint loop: what it finds, what it keeps, and that a further round cannot hurt."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hetrisk.blocks import ArrayBlocks
+from hetrisk.core.choice import choose
+from hetrisk.core.discovery import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings
+from hetrisk.core.families import Bernoulli, Gaussian, Multinomial
+from hetrisk.core.findings import _verdict, transfer
+from hetrisk.core.prediction import select
+from hetrisk.core.rounds import _Loop, discover
+from hetrisk.datasets import load_task
+
+
+def standardised(task):
+    X, y, environments = task.train
+    X, y = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
+    return ArrayBlocks(X, y, None, np.eye(environments.max() + 1)[environments])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return standardised(load_task("selection_bias", seed=0, r=1.9))
+
+
+@pytest.fixture(scope="module")
+def found(rows):
+    return discover(rows, Gaussian(), np.arange(10), SearchSettings())
+
+
+def test_the_loop_finds_the_invariant_features(found):
+    assert found.support.tolist() == [True] * 5 + [False] * 5
+    assert found.verdict == INVARIANT
+
+
+def test_history_has_a_record_a_round_and_one_is_chosen(found):
+    assert [record["round"] for record in found.history] == list(range(1, len(found.history) + 1))
+    assert sum(record["chosen"] for record in found.history) == 1
+    keys = {"n_environments", "log_likelihood", "objective", "support", "transfer", "gates"}
+    assert all(keys <= set(record) for record in found.history)
+
+
+def test_the_chosen_round_is_the_best_in_the_environments_of_all(found):
+    chosen = next(record for record in found.history if record["chosen"])
+    assert chosen["transfer"] == min(record["transfer"] for record in found.history)
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_further_round_never_scores_worse_in_the_same_environments(seed):
+    rows = standardised(load_task("selection_bias", seed=seed, r=1.5))
+    many = discover(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=5, seed=seed))
+    first = many.history[0]["transfer"]
+    assert next(r["transfer"] for r in many.history if r["chosen"]) <= first
+
+
+def test_max_rounds_1_is_one_round(rows):
+    once = discover(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=1))
+    assert len(once.history) == 1
+
+
+def test_evidence_has_an_entry_a_feature(found):
+    e = found.evidence
+    for part in (e.instability, e.instability_error, e.cost, e.saving, e.p_value, e.reason):
+        assert len(part) == 10
+    assert e.cost[:5].min() > 0.02
+    assert np.abs(e.cost[6:]).max() < 0.01
+    assert e.instability[5] > e.instability[:5].max()
+
+
+def test_groups_open_and_shut_together(rows):
+    groups = np.array([0, 0, 1, 2, 3, 4, 4, 5, 5, 5])
+    found = discover(rows, Gaussian(), groups, SearchSettings())
+    for group in range(6):
+        assert len(set(found.support[groups == group])) == 1
+        assert len(set(found.gates[groups == group])) == 1
+
+
+def test_given_environments_are_kept_to(rows):
+    found = discover(rows, Gaussian(), np.arange(10), SearchSettings(n_environments=2))
+    assert found.partition.n_environments == 2
+
+
+def test_penalties_given_are_used_as_they_are(rows):
+    settings = SearchSettings(invariance_penalty=0.5, gate_penalty=0.01, max_rounds=1)
+    record = discover(rows, Gaussian(), np.arange(10), settings).history[0]
+    assert record["invariance_penalty"] == 0.5
+    assert record["gate_penalty"] == 0.01
+
+
+def test_soft_gates_act_softly_in_the_clustering(rows):
+    loop = _Loop(rows, Gaussian(), np.arange(10), SearchSettings())
+
+    def gap(gate):
+        gates = np.zeros(10)
+        gates[5] = gate
+        mixture, _ = loop.cluster(gates, 2)
+        return abs(mixture.coef[0, 5] - mixture.coef[1, 5])
+
+    gaps = [gap(gate) for gate in (0.0, 0.25, 0.5, 1.0)]
+    assert gaps[0] > gaps[1] > gaps[2] > gaps[3] == 0.0
+
+
+def test_the_same_seed_gives_the_same_answer(rows, found):
+    again = discover(rows, Gaussian(), np.arange(10), SearchSettings())
+    np.testing.assert_array_equal(again.gates, found.gates)
+    assert again.history == found.history
+
+
+def test_progress_is_told(rows):
+    said = []
+    discover(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=1, verbose=said.append))
+    assert any("environments" in line for line in said)
+
+
+@pytest.mark.parametrize("family", [Bernoulli(), Multinomial(3)], ids=["binary", "three classes"])
+def test_labels_with_known_environments(rows, family):
+    codes = np.digitize(rows.y, [0.0] if family.n_outputs == 1 else [-0.5, 0.5]).astype(float)
+    labelled = ArrayBlocks(rows.X, codes, None, rows.environments)
+    found = select(labelled, family, np.arange(10), None, SearchSettings())
+    assert found.choice.fit.support.tolist() == [True] * 5 + [False] * 5
+
+
+def test_labels_are_held_to_penalties_given(rows):
+    labelled = ArrayBlocks(rows.X, (rows.y > 0).astype(float), None, rows.environments)
+    settings = SearchSettings(invariance_penalty=0.1, gate_penalty=10.0)
+    assert not select(labelled, Bernoulli(), np.arange(10), None, settings).choice.fit.support.any()
+
+
+def test_auto_lambda_is_on_the_path_and_alpha_is_below_what_a_feature_is_worth(rows):
+    found = select(rows, Gaussian(), np.arange(10), None, SearchSettings())
+    assert found.choice.invariance in [strength for strength, _ in found.choice.path]
+    shut = select(
+        rows,
+        Gaussian(),
+        np.arange(10),
+        None,
+        SearchSettings(invariance_penalty=0.0, gate_penalty=found.choice.price),
+    )
+    assert shut.choice.fit.support[:5].all()
+
+
+def test_one_of_two_penalties_may_be_given(rows):
+    found = select(rows, Gaussian(), np.arange(10), None, SearchSettings())
+    for invariance, price in ((None, 0.01), (0.3, None)):
+        choice = choose(found.problem, found.quadratics, np.arange(10), invariance, price)
+        assert choice.fit.support.tolist() == [True] * 5 + [False] * 5
+
+
+def test_transfer_prefers_the_invariant_features(rows):
+    found = select(rows, Gaussian(), np.arange(10), None, SearchSettings())
+    invariant = np.arange(10) < 5
+    assert transfer([found.problem], invariant) < transfer([found.problem], np.arange(10) < 6)
+    assert transfer([found.problem], invariant) < transfer([found.problem], np.arange(10) < 4)
+
+
+def test_verdicts():
+    yes, no = np.ones(3, dtype=bool), np.zeros(3, dtype=bool)
+    assert _verdict(yes, yes, 2, 0)[1] == HOMOGENEOUS
+    assert _verdict(np.array([True, True, False]), yes, 2, 0)[1] == INVARIANT
+    support, verdict, _ = _verdict(no, yes, 2, 0)
+    assert verdict == UNSTABLE
+    assert support.all()
+    support, verdict, _ = _verdict(no, no, 1, 0)
+    assert verdict == HOMOGENEOUS
+    assert support.all()
+
+
+def test_gates_do_not_depend_on_the_order_of_environments(rows):
+    found = select(rows, Gaussian(), np.arange(10), None, SearchSettings())
+    other = ArrayBlocks(rows.X, rows.y, None, rows.environments[:, ::-1])
+    again = select(other, Gaussian(), np.arange(10), None, SearchSettings())
+    np.testing.assert_allclose(again.choice.fit.gates, found.choice.fit.gates, atol=1e-6)
+    assert replace(again.choice, fit=found.choice.fit, path=()).price == pytest.approx(
+        found.choice.price
+    )

@@ -1,0 +1,146 @@
+"""Evidence on stability: fits without the rows, scale freedom, groups, and what is informative."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from hetrisk.blocks import ArrayBlocks
+from hetrisk.core.families import Bernoulli, Multinomial
+from hetrisk.core.glm import fit_glms
+from hetrisk.core.moments import moments
+from hetrisk.core.rows import Rows
+from hetrisk.core.stability import (
+    UNDECIDED,
+    evidence,
+    informative,
+    quadratics_from_fits,
+    quadratics_from_moments,
+    screen,
+    significance,
+)
+
+
+def world(seed=0, n=1500, slopes=(0.2, 1.0, 1.8)):
+    """Five columns: three stable, one with a slope of its own in each environment, one noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    environment = rng.integers(3, size=n)
+    beta = np.array([1.0, -1.0, 2.0, 0.0, 0.0])
+    y = X @ beta + np.asarray(slopes)[environment] * X[:, 3] + rng.normal(size=n)
+    return X, y, np.eye(3)[environment]
+
+
+def quadratics(X, y, shares):
+    return quadratics_from_moments(moments(Rows(X, y, np.ones(len(y))), shares))
+
+
+def test_fits_on_some_columns_are_least_squares_there():
+    X, y, shares = world()
+    keep = np.array([True, False, True, True, False])
+    coef, variance, residual = quadratics(X, y, shares).fits(keep)
+    for k, share in enumerate(shares.T):
+        A = np.column_stack([np.ones(int(share.sum())), X[share > 0][:, keep]])
+        b, rss, _, _ = np.linalg.lstsq(A, y[share > 0], rcond=None)
+        s2 = rss[0] / (len(A) - 4)
+        np.testing.assert_allclose(coef[k], b[1:])
+        np.testing.assert_allclose(variance[k], s2 * np.diag(np.linalg.inv(A.T @ A))[1:])
+        assert residual[k] == pytest.approx(s2)
+
+
+def test_label_fits_on_some_columns_are_close_to_refits():
+    X, y, shares = world(n=6000)
+    rows = ArrayBlocks(X, (y > 0).astype(float), None, shares)
+    keep = np.array([True, True, True, True, False])
+
+    def weigh(block):
+        return block.environments
+
+    q = quadratics_from_fits(fit_glms(rows, Bernoulli(), weigh), Bernoulli())
+    coef, _, _ = q.fits(keep)
+    refits = fit_glms(rows, Bernoulli(), weigh, columns=keep)
+    for k, refit in enumerate(refits):
+        np.testing.assert_allclose(coef[k], refit.coef[0, keep], rtol=0.02, atol=0.02)
+
+
+def test_evidence_tells_stable_from_unstable_and_says_nothing_when_errors_swamp_both():
+    coef = np.array([[1.0, 1.0, 0.1], [1.02, 0.2, -0.1], [0.98, -0.5, 0.2]])
+    precise = np.full((3, 3), 1e-4)
+    strength = evidence(coef, precise)
+    assert strength[0] < -1.0
+    assert strength[1] > 5.0
+    assert np.abs(evidence(coef, np.full((3, 3), 100.0))).max() < 0.05
+
+
+@given(st.floats(1e-3, 1e3), st.booleans())
+def test_evidence_is_free_of_scale_and_sign(scale, negate):
+    coef = np.array([[1.0, 0.5], [0.8, 0.1], [0.7, -0.2]])
+    variance = np.full((3, 2), 0.01)
+    factor = -scale if negate else scale
+    np.testing.assert_allclose(
+        evidence(factor * coef, factor**2 * variance), evidence(coef, variance), atol=1e-6
+    )
+
+
+def test_evidence_does_not_depend_on_the_order_of_environments():
+    coef = np.random.default_rng(0).normal(size=(4, 3))
+    variance = np.full((4, 3), 0.05)
+    np.testing.assert_allclose(evidence(coef[::-1], variance), evidence(coef, variance))
+
+
+def test_screening_leaves_out_the_unstable_feature():
+    X, y, shares = world()
+    stable, strength = screen(quadratics(X, y, shares), np.arange(5))
+    assert stable[:3].all()
+    assert not stable[3]
+    assert strength[3] > UNDECIDED > strength[:3].max()
+
+
+def test_a_group_shares_one_decision():
+    X, y, shares = world()
+    stable, _ = screen(quadratics(X, y, shares), np.array([0, 1, 2, 3, 3]))
+    assert stable.tolist() == [True, True, True, False]
+
+
+def test_a_step_that_is_not_affordable_is_not_taken():
+    X, y, shares = world()
+    stable, _ = screen(quadratics(X, y, shares), np.arange(5), lambda before, after: after[3])
+    assert stable[3]
+
+
+def test_informative_keeps_what_predicts_and_drops_noise():
+    X, y, shares = world(slopes=(0.0, 0.0, 0.0))
+    q = quadratics(X, y, shares)
+    kept = informative(q, np.arange(5), np.ones(5, dtype=bool))
+    assert kept.tolist() == [True, True, True, False, False]
+
+
+def test_significance_matches_a_t_test_of_one_environment():
+    X, y, _ = world(n=400)
+    p = significance(quadratics(X, y, np.ones((400, 1))), np.arange(5), np.ones(5, dtype=bool))
+    A = np.column_stack([np.ones(400), X])
+    b, rss, _, _ = np.linalg.lstsq(A, y, rcond=None)
+    t = b / np.sqrt(rss[0] / (400 - 6) * np.diag(np.linalg.inv(A.T @ A)))
+    np.testing.assert_allclose(p[4], 2 * norm.sf(abs(t[5])), rtol=1e-6)
+    assert (p[:3] < 1e-10).all()
+
+
+def test_significance_of_three_classes_counts_the_free_contrasts():
+    X, y, shares = world(n=3000)
+    codes = np.digitize(y, [-1, 1]).astype(float)
+    rows = ArrayBlocks(X, codes, None, shares)
+    fits = fit_glms(rows, Multinomial(3), lambda block: block.environments)
+    q = quadratics_from_fits(fits, Multinomial(3))
+    p = significance(q, np.arange(5), np.ones(5, dtype=bool))
+    assert (p[:3] < 1e-10).all()
+    assert p[4] > 1e-4
+
+
+def test_an_exact_fit_has_finite_errors():
+    X, y, _ = world(n=12)
+    shares = np.eye(3)[np.arange(12) % 3]
+    coef, variance, residual = quadratics(X, y, shares).fits(np.ones(5, dtype=bool))
+    assert np.isfinite(coef).all()
+    assert (variance > 0).all()
+    assert (residual > 0).all()
