@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from hetrisk import plotting
+from hetrisk import HRMRegressor, plotting
 from report_models import HOSTILE, fitted
 
 mpl.use("Agg")
@@ -86,6 +86,26 @@ def test_a_feature_is_found_by_name_or_position():
     by_position = plotting.EnvironmentDisplay.from_estimator(model, feature=1).ax_
     assert by_name.get_xlabel() == by_position.get_xlabel() == "rain"
     plotting.EnvironmentDisplay.from_estimator(model, feature="$wind$").figure_.canvas.draw()
+
+
+def test_data_turn_a_feature_into_histograms():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), rng.integers(0, 3, size=200)])
+    y = X @ [1.0, 0.5] + 0.1 * rng.normal(size=200)
+    model = HRMRegressor(random_state=0).fit(X, y)
+    draw = plotting.EnvironmentDisplay.from_estimator
+    continuous = draw(model, data=(X, y), feature=0).ax_
+    assert continuous.patches[0].get_data().values.sum() == pytest.approx(100)
+    few = draw(model, data=(X, y), feature="x1").ax_
+    assert [label.get_text() for label in few.get_xticklabels()] == ["0", "1", "2"]
+    assert sum(bar.get_height() for bar in few.containers[0]) == pytest.approx(100)
+
+
+def test_a_search_without_a_chosen_step_has_no_legend():
+    model = fitted()
+    for record in model.history_:
+        record["chosen"] = False
+    assert plotting.SearchDisplay.from_estimator(model).ax_.get_legend() is None
 
 
 def test_the_chosen_step_is_marked():

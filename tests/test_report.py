@@ -4,6 +4,7 @@ import base64
 import hashlib
 import math
 import re
+import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -11,6 +12,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from markupsafe import escape
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
@@ -19,9 +23,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from hetrisk import HRMClassifier, HRMRegressor
-from hetrisk.report import render, repr_html, summarize, write_report
+from hetrisk.estimators.hrm import UnstableWarning
+from hetrisk.report import pictures, render, repr_html, summarize, write_report
 from hetrisk.report.page import render_summary
+from hetrisk.report.spreads import spreads
 from hetrisk.report.summary import Decision, by_concern
+from hetrisk.report.svg import LEFTWARD, RIGHTWARD, Scale
+from hetrisk.tables import Table
+from hetrisk.tables.model import fit_table
 from report_models import HOSTILE, fitted
 
 VOID = {"meta", "link", "img", "br", "input"}
@@ -319,6 +328,47 @@ def test_settings_and_code_repeat_the_fit():
     assert "another fit may differ" in Page(render(fitted().set_params(random_state=None))).text
 
 
+def test_coefficients_far_outside_the_rest_become_arrows():
+    model = fitted(d=20)
+    model.environment_summary_.coef[:] = 1.0
+    model.environment_summary_.coef[:, 7] = [1e6, -1e6]
+    page = render(model)
+    assert page.count("beyond the scale") == 2
+    assert LEFTWARD in page
+    assert RIGHTWARD in page
+
+
+def test_coefficients_of_zero_are_drawn_at_zero():
+    model = fitted()
+    model.environment_summary_.coef[:] = 0.0
+    assert pictures.effect_scale(summarize(model).coefficients, [0, 1]) == Scale(-1.0, 1.0)
+    assert "beyond the scale" not in render(model)
+
+
+def test_a_model_without_history_says_so():
+    model = fitted()
+    model.history_ = []
+    assert "No step was recorded." in render(model)
+
+
+odd = st.one_of(st.floats(), st.sampled_from([0.0, 1e308, -1e308, 5e-324]))
+
+
+@settings(max_examples=25, deadline=None, phases=(Phase.reuse, Phase.generate))
+@given(st.data())
+def test_any_numbers_make_a_page(data):
+    model = fitted(d=3, K=2)
+    evidence, found = model.evidence_, model.environment_summary_
+    for name in ("instability", "instability_error", "cost", "saving", "p_value"):
+        getattr(evidence, name)[:] = data.draw(st.lists(odd, min_size=3, max_size=3))
+    for name in ("coef", "coef_error", "feature_mean", "feature_sd", "risk", "distance"):
+        array = getattr(found, name)
+        array.flat = data.draw(st.lists(odd, min_size=array.size, max_size=array.size))
+    model.history_[0]["log_likelihood"] = data.draw(odd)
+    Page(render(model))
+    repr_html(model)
+
+
 # --- with data ---------------------------------------------------------------------------------
 
 
@@ -380,6 +430,30 @@ def test_classification_data_are_described_by_their_labels(table):
     assert summary.table.target.startswith("<low>: ")
     assert "&lt;low&gt;: " in render(model, data=(X, labels))
     assert len(summary.coefficients) == 3
+
+
+def test_a_model_from_a_file_names_it_and_the_command(table):
+    X, y = table
+    frame = X.assign(**{HOSTILE[0]: y, "kind": np.where(X["a"] > 0, "<i>", "b"), "id": range(240)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnstableWarning)  # whichever verdict: the page is the same
+        model = fit_table(Table(frame, source="it's <b>.csv", notes=("<u>",)), HOSTILE[0])
+    page = render(model, data=(frame, y))
+    text = Page(page).text
+    assert "File it's <b>.csv" in text
+    assert "hetrisk fit 'it'\"'\"'s <b>.csv' --target" in text
+    assert "Columns not used id : an identifier" in text
+    assert "<u>" in text
+    assert f"<title>Stability report: {escape(HOSTILE[0])}</title>" in page
+
+
+def test_the_end_bins_take_the_far_rows():
+    x = np.concatenate([np.zeros(500), np.arange(1, 14) * 1e6])
+    (spread,) = spreads(np.zeros((1, 1)), np.ones((1, 1)), x[:, None], np.zeros(len(x)))
+    np.testing.assert_allclose(spread.shares.sum(axis=1), 1)
+    x = np.concatenate([np.zeros(5000), np.arange(1, 14)])
+    (spread,) = spreads(np.zeros((1, 1)), np.ones((1, 1)), x[:, None], np.zeros(len(x)))
+    assert spread.edges[-1] == 13  # nearly all rows alike: the hundredths are no range
 
 
 @pytest.mark.parametrize("classes", [0, 2, 3])

@@ -142,6 +142,9 @@ def test_a_scale_maps_its_ticks_in_order_into_the_picture(low, width, linear, co
 def test_a_scale_of_one_value_puts_it_in_the_middle():
     assert Scale(3.0, 3.0)(3.0) == 0.5
     assert Scale(3.0, 3.0).ticks() == (3.0,)
+    assert Scale(-1e308, 1e308)(0.0) == 0.5
+    assert Scale(-1e308, 1e308).ticks() == (-1e308,)
+    assert Scale(0.0, 5e-324).ticks() == (0.0,)
 
 
 def test_ticks_are_round():

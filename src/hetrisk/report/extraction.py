@@ -48,7 +48,7 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
     found: EnvironmentSummary = final.environment_summary_
     columns = table_columns(model, final)
     features = grouped(columns, column_groups(model, final))
-    table, Z, environments = _read_table(model, final, found.risk_name, data)
+    table, Z, environments = _read_table(model, final, data)
     return Summary(
         task="classification" if is_classifier(final) else "regression",
         n_classes=len(getattr(final, "classes_", ())),
@@ -117,6 +117,7 @@ def _environments(found: EnvironmentSummary) -> tuple[Environment, ...]:
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is shown as infinite
 def _coefficients(found: EnvironmentSummary, classes: Sequence[object]) -> tuple[Coefficients, ...]:
     """One set for a single relation (K, d), or one a class (K, C, d), up to `MANY_CLASSES`."""
     scale = _pooled_sd(found)
@@ -158,7 +159,7 @@ def _float(value: Any) -> float:
 
 
 def _read_table(
-    model: Any, final: Any, risk_name: str, data: tuple[Any, Any] | None
+    model: Any, final: Any, data: tuple[Any, Any] | None
 ) -> tuple[TableSummary | None, FloatArray | None, FloatArray | None]:
     """Summary of the table, the features the model sees of it, and each row's environment."""
     if data is None:

@@ -55,12 +55,11 @@ def number(value: float, digits: int = 3) -> str:
         return "∞" if value > 0 else "−∞"
     if value == 0:
         return "0"
-    # Round first: 999.96 has the magnitude of 1000 once it is written with three digits.
-    rounded = float(f"{value:.{digits - 1}e}")
-    magnitude = math.floor(math.log10(abs(rounded)))
+    # As written: 999.96 has the magnitude of 1000 once it has three digits.
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    magnitude = int(exponent)
     if magnitude >= 7 or magnitude < -4:
-        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{mantissa}e{int(exponent)}".replace("-", "−")
+        return f"{mantissa}e{magnitude}".replace("-", "−")
     return f"{value:,.{max(digits - 1 - magnitude, 0)}f}".replace("-", "−")
 
 

@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import BaseLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup
 
@@ -87,6 +88,7 @@ def write_report(
     return Path(path)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # scales of numbers near the largest float
 def render_summary(summary: Summary, title: str | None = None) -> str:
     """Return the page of a summary."""
     if title is None:

@@ -244,8 +244,9 @@ def spread_scale(spread: Spread) -> Scale:
         return Scale(-0.5, len(spread.values) - 0.5)  # equal room for each of the few values
     if spread.edges is not None:
         return Scale(float(spread.edges[0]), float(spread.edges[-1]))
-    low, high = spread.mean - 2.2 * spread.sd, spread.mean + 2.2 * spread.sd
-    return Scale(float(np.nanmin(low)), float(np.nanmax(high)))
+    ends = np.concatenate([spread.mean - 2.2 * spread.sd, spread.mean + 2.2 * spread.sd])
+    ends = ends[np.isfinite(ends)]
+    return Scale(float(ends.min()), float(ends.max())) if len(ends) else Scale(0.0, 1.0)
 
 
 def spread_axis(spread: Spread) -> Markup:
@@ -305,7 +306,7 @@ def heat(value: float, largest: float) -> str:
     """Return the class of a cell of the distance matrix: eight steps from none to most."""
     if not math.isfinite(value) or largest <= 0:
         return "heat-0"
-    return f"heat-{min(7, round(7 * value / largest))}"
+    return f"heat-{round(7 * min(max(value / largest, 0.0), 1.0))}"
 
 
 def largest(distance: FloatArray) -> float:

@@ -104,14 +104,15 @@ class Scale:
     def __call__(self, value: float) -> float:
         """Return the fraction, clipped to the picture."""
         low, high = self._bend(self.low), self._bend(self.high)
-        if not high > low:
+        if not 0 < high - low < math.inf:
             return 0.5
         bent = self._bend(min(max(value, self.low), self.high))
         return (bent - low) / (high - low)
 
     def ticks(self, count: int = 6) -> tuple[float, ...]:
         """Round values inside the scale, at most about ``count``."""
-        if not self.high > self.low:
+        # No ticks between numbers too close to count in, or too far apart to subtract.
+        if not 1e-290 < self.high - self.low < math.inf:
             return (self.low,)
         return self._linear_ticks(count) if self.linear is None else self._bent_ticks(count)
 
