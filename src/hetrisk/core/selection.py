@@ -107,17 +107,14 @@ def left_out_risk(problem: InvarianceProblem, mask: BoolArray) -> float:
     Relative to the mean risk of predicting nothing; with one environment, its own risk.
     """
     risks = problem.risks
-    K = len(risks.gram)
-    open_ = np.where(problem.gated, mask[problem.groups], True)
-    worst, scale = -np.inf, float(risks.square.mean())
-    for e in range(K):
-        others = [k for k in range(K) if k != e] or [e]
-        A = risks.gram[others].mean(axis=0)[np.ix_(open_, open_)]
-        v = np.linalg.lstsq(A, risks.cross[others].mean(axis=0)[open_], rcond=None)[0]
-        own = risks.gram[e][np.ix_(open_, open_)]
-        loss = float(risks.square[e] - 2.0 * v @ risks.cross[e][open_] + v @ own @ v)
-        worst = max(worst, loss / scale)
-    return worst
+    keep = np.flatnonzero(np.where(problem.gated, mask[problem.groups], True))
+    A, b = risks.gram[:, keep[:, None], keep], risks.cross[:, keep]
+    others, pull = (A, b) if len(A) == 1 else (A.sum(axis=0) - A, b.sum(axis=0) - b)
+    scale = max(len(A) - 1, 1)
+    ridge = RIDGE * scale * np.eye(len(keep))
+    v = np.linalg.solve(others + ridge, pull[..., None])[..., 0]
+    fitted = np.einsum("ki,kij,kj->k", v, A, v) - 2.0 * np.einsum("ki,ki->k", v, b)
+    return float((risks.square + fitted).max() / risks.square.mean())
 
 
 def weights(problem: InvarianceProblem, g: GateMoments) -> FloatArray:
