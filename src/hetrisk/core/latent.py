@@ -17,12 +17,13 @@ import numpy as np
 
 from hetrisk.core.families import Family, Gaussian
 from hetrisk.core.mixture import MixtureParameters, fit_mixture
-from hetrisk.core.rows import FloatArray, Held, Rows
+from hetrisk.core.rows import FloatArray, Held, IntArray, Rows
 from hetrisk.core.terms import Term, term_values
 from hetrisk.core.working import WorkingFit, working_fit
 
 LATENT_ROWS = 2000
 NULL_DRAWS = 8
+LATENT_FEATURES = 20
 GAIN = 0.1  # gain in mean log likelihood beyond the null below which a mixture means nothing
 SCORE = 10.0  # and how many standard deviations of the null it must be beyond it
 
@@ -35,7 +36,7 @@ class LatentSlopes:
     ----------
     gain : mean log likelihood gained over one regression, less what the null gains.
     score : the same in standard deviations of the null; zero where the null was not needed.
-    gap : (d,) absolute difference between the two slopes of each feature.
+    gap : (d,) absolute difference between the two slopes of each feature the mixture looked at.
     """
 
     gain: float
@@ -54,15 +55,14 @@ def latent_slopes(
     """Fit two regressions to the rows and to targets of one homogeneous population."""
     n = min(len(rows), LATENT_ROWS)
     rows = Rows(rows.X[:n], rows.y[:n], rows.weight[:n])
-    bends = term_values(terms, rows.X)
-    bends = (bends - bends.mean(axis=0)) / np.maximum(bends.std(axis=0), 1e-12)
-    columns = np.column_stack([rows.X, bends])
+    fit = working_fit(rows, family, term_values(terms, rows.X))
+    columns, features = _columns(fit, rows.X.shape[1])
     real, mixture = _gain(columns, rows, family, seed)
-    gap = np.abs(mixture.coef[0] - mixture.coef[1])[: rows.X.shape[1]]
+    gap = np.zeros(rows.X.shape[1])
+    gap[features] = np.abs(mixture.coef[0] - mixture.coef[1])[: len(features)]
     if real < GAIN:
         return LatentSlopes(real, 0.0, gap)
     random = np.random.default_rng(seed)
-    fit = working_fit(rows, family, bends)
     draws = [_null_target(fit, rows, family, random) for _ in range(NULL_DRAWS)]
     null = [
         _gain(columns, Rows(rows.X, y, rows.weight), family, seed + i + 1)[0]
@@ -71,6 +71,22 @@ def latent_slopes(
     spread = max(float(np.std(null, ddof=1)), 1e-3)
     beyond = real - float(np.mean(null))
     return LatentSlopes(beyond, beyond / spread, gap)
+
+
+def _columns(fit: WorkingFit, d: int) -> tuple[FloatArray, IntArray]:
+    """Columns for the mixture: the features that matter most, the rest as one prediction.
+
+    With as many slopes as rows, two regressions fit anything.
+    """
+    strength = np.abs(fit.z[1 : d + 1])
+    features = np.sort(np.argsort(-strength, kind="stable")[:LATENT_FEATURES])
+    rest = np.delete(np.arange(fit.design.shape[1]), np.append(0, 1 + features))
+    columns = fit.design[:, 1 + features]
+    if len(rest) == 0:
+        return columns, features
+    summary = fit.design[:, rest] @ fit.coef[rest]
+    summary = (summary - summary.mean()) / max(float(summary.std()), 1e-12)
+    return np.column_stack([columns, summary]), features
 
 
 def _gain(

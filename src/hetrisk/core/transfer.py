@@ -12,7 +12,7 @@ import numpy as np
 
 from hetrisk.core.linear import least_squares, risk
 from hetrisk.core.moments import Moments
-from hetrisk.core.rows import BoolArray, FloatArray
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray
 
 LEAST_ROWS_A_FEATURE = 3.0  # an environment is fitted only with this many rows for each feature
 LEAST_ROWS = 20.0
@@ -91,11 +91,29 @@ def _log_ratios(fitted: Moments, tested: Moments, support: BoolArray) -> FloatAr
     base = least_squares(fitted, support)
     base_risk = max(risk(tested, base.coef, base.intercept), 1e-300)
     ratios = np.zeros(len(support))
-    for j in range(len(support)):
-        other = support.copy()
-        other[j] = not support[j]
-        fit = least_squares(fitted, other)
-        other_risk = max(risk(tested, fit.coef, fit.intercept), 1e-300)
-        ratio = 0.5 * np.log(other_risk / base_risk)
-        ratios[j] = ratio if support[j] else -ratio
+    inside = np.flatnonzero(support)
+    without = base.coef[:, None] - _pull(base.coef_covariance, base.coef, inside)
+    ratios[inside] = 0.5 * np.log(_risks(fitted, tested, without) / base_risk)
+    for j in np.flatnonzero(~support):
+        wider = support.copy()
+        wider[j] = True
+        fit = least_squares(fitted, wider)
+        with_it = max(risk(tested, fit.coef, fit.intercept), 1e-300)
+        ratios[j] = 0.5 * np.log(base_risk / with_it)
     return ratios
+
+
+def _pull(covariance: FloatArray, coef: FloatArray, features: IntArray) -> FloatArray:
+    """(d, m) change of all coefficients when each of m features is taken out on its own."""
+    own = np.maximum(np.diag(covariance)[features], 1e-300)
+    pull: FloatArray = covariance[:, features] * (coef[features] / own)
+    return pull
+
+
+def _risks(fitted: Moments, tested: Moments, coef: FloatArray) -> FloatArray:
+    """(m,) risk in one environment of m fits of another, the columns of ``coef``."""
+    direction = np.vstack([-coef, np.ones((1, coef.shape[1]))])
+    bias = (tested.mean - fitted.mean) @ direction
+    spread = np.einsum("ij,ij->j", direction, tested.covariance @ direction)
+    risks: FloatArray = np.maximum(spread + bias**2, 1e-300)
+    return risks
