@@ -21,8 +21,8 @@ import os
 import pkgutil
 import zipfile
 import zlib
-from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -170,26 +170,28 @@ def _check_archive(data: bytes) -> None:
 
 def _refuse_foreign(types: list[str], refusal: str) -> list[str]:
     """Return the types when all are hetrisk's own; skops has vouched for the rest already."""
-    own = set(_own_types())
-    foreign = [name for name in types if name not in own]
+    foreign = [name for name in types if name not in _own_types()]
     if foreign:
         raise ModelFileError(f"{refusal}: it holds foreign types ({listed(foreign)})")
     return types
 
 
-def _own_types() -> Iterator[str]:
+@cache
+def _own_types() -> frozenset[str]:
     """Names of the estimators, dataclasses and plain value types a model is made of.
 
     A class that moves stays importable under its old name, and so old files stay readable:
     any name in our modules counts, not only that of the class's home.
     """
+    names = set()
     for home in _HOMES:
         package = importlib.import_module(home)
         for entry in pkgutil.iter_modules(package.__path__, f"{home}."):
             module = importlib.import_module(entry.name)
             for name, value in vars(module).items():
                 if isinstance(value, type) and _is_value(value):
-                    yield f"{entry.name}.{name}"
+                    names.add(f"{entry.name}.{name}")
+    return frozenset(names)
 
 
 def _is_value(kind: type) -> bool:

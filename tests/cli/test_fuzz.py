@@ -7,17 +7,12 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
-from hetrisk.tables import model as table_model
 
 from .conftest import run
 
 EXAMPLES = 500
-DEFAULT_SEARCH_EXAMPLES = 25
 
 # Everything a text file can hold: no NUL, no lone surrogates.
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=6)
@@ -66,10 +61,10 @@ def columns(draw, rows, kinds=tuple(KINDS), oddities=3):
 def tables(draw):
     """A header, its columns and the name of the target: the last, and mostly one that will do."""
     names = draw(st.lists(NAMES, min_size=2, max_size=5, unique_by=str.strip))
-    rows = draw(st.sampled_from([24, 40, 12, 30, 16, 9, 1]))
+    rows = draw(st.sampled_from([24, 40, 12, 30, 16, 9, 35]))
     body = [draw(columns(rows)) for _ in names[1:]]
-    sound = columns(rows, PREDICTABLE, oddities=0)
-    body.append(draw(st.one_of(sound, sound, sound, columns(rows))))
+    sound = draw(st.integers(0, 9)) < 9
+    body.append(draw(columns(rows, PREDICTABLE, oddities=0) if sound else columns(rows)))
     return names, body, names[-1].strip()
 
 
@@ -119,35 +114,13 @@ FUZZ = partial(
 )
 
 
-@pytest.fixture(scope="module")
-def quick_search():
-    """The shortest search there is: these tests are about tables, files and arguments."""
-    quick = {"method": "gates", "max_rounds": 1, "n_environments": 2}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            table_model,
-            "MODELS",
-            {
-                "regression": partial(HRMRegressor, **quick),
-                "classification": partial(HRMClassifier, **quick),
-            },
-        )
-        yield
-
-
 @FUZZ(max_examples=EXAMPLES)
 @given(table=tables(), data=st.data())
-def test_any_table_gets_an_answer_or_a_sentence(quick_search, table, data):
+def test_any_table_gets_an_answer_or_a_sentence(table, data):
     fit_and_predict(table, data)
 
 
-@FUZZ(max_examples=DEFAULT_SEARCH_EXAMPLES)
-@given(table=tables(), data=st.data())
-def test_any_table_survives_the_default_search(table, data):
-    fit_and_predict(table, data)
-
-
-@FUZZ(max_examples=100)
+@FUZZ(max_examples=60)
 @given(st.binary(max_size=200))
 def test_any_bytes_get_a_sentence(data):
     with tempfile.TemporaryDirectory() as folder:
