@@ -197,7 +197,9 @@ def test_equal_errors_are_said_to_be_equal():
     model = fitted()
     found = model.environment_summary_
     model.environment_summary_ = replace(found, risk=found.risk_erm)
-    assert "The two models err alike" in render(model)
+    assert "The two models err alike where each does worst." in render(model)
+    alone = fitted(K=1, verdict="homogeneous")
+    assert "This model errs 100 % more." in Page(render(alone)).text.replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize(

@@ -153,11 +153,13 @@ def _duel_sentence(s: Summary) -> str:
     if not (math.isfinite(s.worst) and s.worst_erm):
         return "The error in the worst environment was not measured."
     change = s.worst / s.worst_erm - 1
+    where = "Where each model does worst, this one" if len(s.environments) > 1 else "This model"
     if abs(change) < 0.005:
-        return "The two models err alike in the environment where each does worst."
+        alike = "The two models err alike"
+        return f"{alike}{' where each does worst' if len(s.environments) > 1 else ''}."
     if change < 0:
-        return f"Where each model does worst, this one errs {percent(-change)} less."
-    more = f"Where each model does worst, this one errs {percent(change)} more"
+        return f"{where} errs {percent(-change)} less."
+    more = f"{where} errs {percent(change)} more"
     if all(f.used for f in s.features):
         return f"{more}."
     return f"{more}: the price of leaving features out, paid on the rows it learned from."
