@@ -30,6 +30,7 @@ def picture(record: dict[str, Any]) -> bytes:
             errors,
             "o-",
             label=method["method"] + ("*" if method["told_environments"] else ""),
+            color="black" if leading else None,
             linewidth=2.5 if leading else 1.2,
             zorder=3 if leading else 2,
         )
