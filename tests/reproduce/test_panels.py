@@ -71,6 +71,13 @@ def test_exact_sets_are_counted():
     assert table_rows(filled)[0][-1] == "exact set"
 
 
+def test_a_method_with_fewer_draws_says_so():
+    found = {k: r for k, r in records().items() if r["method"] != "erm" or r["seed"] < 3}
+    labels = [line[0] for line in table_rows(fill(PANEL, found, range(4)))]
+    assert "ERM (3 of 4 draws)" in labels
+    assert "Mean predictor" in labels
+
+
 def test_columns_of_each_kind():
     record = next(iter(records().values()))
     for kind, columns in {

@@ -37,13 +37,15 @@ def table_rows(filled: Filled) -> list[list[str]]:
     """Rows of text, the heading first: ours, and the paper's below where it has the method."""
     with_sets = any(row.exact is not None for row in filled.rows)
     heading = ["method", *filled.columns, *(["exact set"] if with_sets else [])]
+    most = max((row.n_seeds for row in filled.rows), default=0)
     lines = [heading]
     for row in filled.rows:
         if not row.cells:
             lines.append([row.label, row.note, *[""] * (len(heading) - 2)])
             continue
         exact = "" if row.exact is None else f"{row.exact}/{row.n_seeds}"
-        label = row.label + (f" ({row.note})" if row.note else "")
+        short = f" ({row.n_seeds} of {most} draws)" if row.n_seeds < most and not row.note else ""
+        label = row.label + short + (f" ({row.note})" if row.note else "")
         lines.append(
             [label, *(shown(row.cells[c]) for c in filled.columns), *([exact] * with_sets)]
         )
