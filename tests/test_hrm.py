@@ -1,6 +1,7 @@
 """The public estimators: scikit-learn's manners, inputs of every kind, scale, and the verdict."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -351,11 +352,11 @@ def test_verbose_prints_a_line_a_round(capsys, task):
 
 
 def test_an_unstable_verdict_warns(monkeypatch, task, fitted):
-    from dataclasses import replace
-
     def unstable(rows, family, groups, settings):
         found = METHODS["gates"](rows, family, groups, settings)
-        return replace(found, verdict=UNSTABLE, support=np.ones(10, dtype=bool), gates=np.ones(10))
+        return replace(
+            found, verdict=UNSTABLE, support=np.ones(10, dtype=bool), gates=np.ones(10), coef=None
+        )
 
     monkeypatch.setitem(hrm.METHODS, "pooled", unstable)
     with pytest.warns(UnstableWarning, match="Plain ERM is used"):
@@ -365,13 +366,10 @@ def test_an_unstable_verdict_warns(monkeypatch, task, fitted):
 
 
 def test_fractional_gates_refit_softly(monkeypatch, task):
-    from dataclasses import replace
-
     def soft(rows, family, groups, settings):
         found = METHODS["gates"](rows, family, groups, settings)
-        return replace(
-            found, support=np.arange(10) == 5, gates=np.where(np.arange(10) == 5, 0.25, 0)
-        )
+        alone = np.arange(10) == 5
+        return replace(found, support=alone, gates=np.where(alone, 0.25, 0.0), coef=None)
 
     monkeypatch.setitem(hrm.METHODS, "pooled", soft)
     X, y, _ = task.train
@@ -381,8 +379,6 @@ def test_fractional_gates_refit_softly(monkeypatch, task):
 
 
 def test_a_search_may_bring_its_own_coefficients(monkeypatch, task):
-    from dataclasses import replace
-
     def own(rows, family, groups, settings):
         found = METHODS["gates"](rows, family, groups, settings)
         return replace(found, coef=np.arange(10.0), intercept=1.0)

@@ -23,7 +23,7 @@ from hetrisk.core.gates import gate_draws
 from hetrisk.core.invariance import InvarianceProblem, penalty_shape
 from hetrisk.core.rows import FloatArray
 
-MAX_ITER = 60
+MAX_ITER = 25
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def label_problem(
     y: FloatArray,
     weight: FloatArray,
     family: NewtonFamily,
-    n_draws: int = 16,
+    n_draws: int = 8,
 ) -> LabelProblem:
     """Lay rows (n, d) with weights (n, K) out for `label_objective`."""
     share = (weight / np.maximum(weight.sum(axis=0), 1e-300)).T

@@ -55,8 +55,8 @@ def discover(
         gates = turns[-1].choice.fit.gates[groups]
         if any(np.array_equal(support, t.choice.fit.support) for t in turns[:-1]):
             break
-        if np.all(gates > CLOSED_TO_PSI):
-            break  # nothing is left to cluster on
+        if turns[-1].partition.n_environments == 1 or np.all(gates > CLOSED_TO_PSI):
+            break  # nothing to compare, or nothing left to cluster on
         turns.append(loop.turn(*loop.cluster(gates, turns[0].partition.n_environments)))
     return report(rows, family, groups, turns, settings)
 

@@ -204,11 +204,18 @@ def significance(q: Quadratics, groups: IntArray, kept: BoolArray) -> FloatArray
     coef = inverse @ (q.pull[:, keep] / residual[:, None]).sum(axis=0)
     p = np.ones(len(kept))
     for group in np.flatnonzero(kept):
-        own = owner[keep] == group
-        block = np.linalg.pinv(inverse[np.ix_(own, own)], rcond=RIDGE, hermitian=True)
-        freedom = np.linalg.matrix_rank(inverse[np.ix_(own, own)], hermitian=True)
-        p[group] = chi2.sf(coef[own] @ block @ coef[own], max(int(freedom), 1))
+        own = np.flatnonzero(owner[keep] == group)
+        p[group] = _wald(coef[own], inverse[np.ix_(own, own)])
     return p
+
+
+def _wald(coef: FloatArray, covariance: FloatArray) -> float:
+    """p-value of all coefficients being zero."""
+    if len(coef) == 1:
+        return float(chi2.sf(coef[0] ** 2 / max(covariance[0, 0], 1e-300), 1))
+    rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
+    precision = np.linalg.pinv(covariance, rcond=RIDGE, hermitian=True)
+    return float(chi2.sf(coef @ precision @ coef, max(rank, 1)))
 
 
 def _likelihood(coef: FloatArray, variance: FloatArray, rho: float) -> FloatArray:

@@ -58,6 +58,9 @@ class UnstableWarning(UserWarning):
 class _HRM(FittedReprMixin, BaseEstimator, ABC):
     """What regression, classification and selection share: parameters, search, final model."""
 
+    coef_: Any
+    intercept_: Any
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "method": [StrOptions(set(METHODS))],
         "n_environments": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
