@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hetrisk.blocks import ArrayBlocks, Blocks, DaskBlocks, ParquetBlocks, as_blocks
-from hetrisk.blocks.base import chosen_rows, codes_in
+from hetrisk.blocks.base import SampleCache, chosen_rows, codes_in
 from hetrisk.blocks.stream import in_order, read_ahead
 from hetrisk.core.moments import Moments, moments
 from hetrisk.core.rows import Rows
@@ -126,6 +126,28 @@ def test_sample_is_the_same_rows_in_every_home(home):
 def test_sample_larger_than_the_table_is_the_table(home):
     frame = table(30)
     np.testing.assert_array_equal(home(frame, 7).sample(1000, seed=0).X, frame[NAMES])
+
+
+def test_a_sample_drawn_again_is_the_same_and_no_ones_own(home):
+    source = home(table(100), 30)
+    first = source.sample(10, seed=1)
+    first.X[:] = 0.0
+    again = source.sample(10, seed=1)
+    assert again.X.any()
+    for seed in range(6):
+        source.sample(10, seed)
+    np.testing.assert_array_equal(source.sample(10, seed=1).X, again.X)
+    assert not np.array_equal(source.sample(10, seed=2).X, again.X)
+    assert np.isnan(source.without_target().sample(10, seed=1).y).all()
+
+
+def test_large_samples_are_not_kept(monkeypatch):
+    monkeypatch.setattr(SampleCache, "MAX_NUMBERS", 20)
+    source = on_dask_array(table(100), 30)
+    source.sample(10, seed=1)
+    assert source._samples.samples == {}
+    source.sample(5, seed=1)
+    assert list(source._samples.samples) == [(5, 1)]
 
 
 def test_collect_keeps_the_order_of_rows(home):

@@ -182,6 +182,31 @@ def _distinct_draws(n: int, size: int, rng: np.random.Generator) -> np.ndarray:
     return drawn[:size]
 
 
+class SampleCache:
+    """Samples drawn before: a search asks for the same one again, and each is a pass over files.
+
+    Small ones only, a few of them; handed out as copies.
+    """
+
+    MAX_NUMBERS = 4_000_000
+    MAX_SAMPLES = 4
+
+    def __init__(self) -> None:
+        self.samples: dict[tuple[int, int], Rows] = {}
+
+    def get(self, size: int, seed: int, draw: Callable[[int, int], Rows]) -> Rows:
+        """Return the sample drawn before for this size and seed, or draw it."""
+        if (size, seed) not in self.samples:
+            rows = draw(size, seed)
+            if rows.X.size > self.MAX_NUMBERS:
+                return rows
+            if len(self.samples) == self.MAX_SAMPLES:
+                self.samples.pop(next(iter(self.samples)))
+            self.samples[size, seed] = rows
+        kept = self.samples[size, seed]
+        return take(kept, np.arange(len(kept)))
+
+
 def take(rows: Rows, index: np.ndarray | slice) -> Rows:
     """Return some rows of a block."""
     environments = None if rows.environments is None else rows.environments[index]

@@ -23,6 +23,7 @@ from dask.delayed import Delayed, delayed
 
 from hetrisk.blocks.base import (
     Blocks,
+    SampleCache,
     check_classes,
     chosen_rows,
     codes_in,
@@ -69,6 +70,7 @@ class DaskBlocks(Blocks):
     ) -> None:
         # A collection kept on the workers by persist() is forgotten with its last reference.
         self._collections = (X, y, weight, environments)
+        self._samples = SampleCache()
         self._names = _check_features(X)
         self._n_features = int(X.shape[1])
         features = _partitions(X)
@@ -123,6 +125,9 @@ class DaskBlocks(Blocks):
 
     def sample(self, size: int, seed: int) -> Rows:
         """At most ``size`` rows drawn without replacement; other rows do not travel."""
+        return self._samples.get(size, seed, self._draw)
+
+    def _draw(self, size: int, seed: int) -> Rows:
         chosen = chosen_rows(self.n_rows, size, seed)
         starts = np.cumsum([0, *self.lengths])
         cuts = np.searchsorted(chosen, starts)
@@ -147,12 +152,14 @@ class DaskBlocks(Blocks):
     def encoded(self, classes: np.ndarray) -> DaskBlocks:
         """Return the same rows with targets as positions in ``classes``."""
         other = copy(self)
+        other._samples = SampleCache()
         other.classes = check_classes(classes)
         return other
 
     def without_target(self) -> DaskBlocks:
         """Return the same features alone."""
         other = copy(self)
+        other._samples = SampleCache()
         nothing: list[Any] = [None] * len(self.lengths)
         other._columns = dict.fromkeys(self._columns, nothing) | {"X": self._columns["X"]}
         other._has_target, other.environment_labels = False, None

@@ -7,14 +7,22 @@ from copy import copy
 from functools import partial, reduce
 from operator import add
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hetrisk.blocks import files
-from hetrisk.blocks.base import Blocks, check_classes, chosen_rows, concatenate, one_hot, take
+from hetrisk.blocks.base import (
+    Blocks,
+    SampleCache,
+    check_classes,
+    chosen_rows,
+    concatenate,
+    one_hot,
+    take,
+)
 from hetrisk.blocks.stream import in_order, read_ahead
 from hetrisk.core.rows import Additive, FloatArray, Rows
 
@@ -74,6 +82,7 @@ class ParquetBlocks(Blocks):
     ) -> None:
         self.path, self.target, self.weight, self.environments = path, target, weight, environments
         self.parts = files.open_parts(files.parquet_paths(path))
+        self._samples = SampleCache()
         self.features = self._feature_columns(features)
         self.block_rows = block_rows or max(256, BLOCK_BYTES // (8 * (len(self.features) + 1)))
         self.classes = None if classes is None else check_classes(classes)
@@ -110,8 +119,7 @@ class ParquetBlocks(Blocks):
 
     def sample(self, size: int, seed: int) -> Rows:
         """At most ``size`` rows drawn without replacement; row groups without any are not read."""
-        chosen = chosen_rows(self.n_rows, size, seed)
-        return concatenate(list(in_order(self._take, read_ahead(self._chosen_batches(chosen)))))
+        return self._samples.get(size, seed, self._draw)
 
     def labels(self) -> np.ndarray:
         """Distinct values of the target, sorted, in one pass over its column."""
@@ -121,22 +129,28 @@ class ParquetBlocks(Blocks):
 
     def encoded(self, classes: np.ndarray) -> ParquetBlocks:
         """Return the same rows with targets as positions in ``classes``."""
-        other = copy(self)
-        other.classes = check_classes(classes)
-        return other
+        return self._altered(classes=check_classes(classes))
 
     def with_features(self, features: Sequence[str]) -> ParquetBlocks:
         """Return the same rows with these feature columns, in this order."""
-        other = copy(self)
-        other.features = tuple(features)
+        other = self._altered(features=tuple(features))
         other._check()
         return other
 
     def without_target(self) -> ParquetBlocks:
         """Return the same features alone: the other columns are not read."""
+        return self._altered(target=None, weight=None, environments=None, classes=None)
+
+    def _altered(self, **changes: Any) -> ParquetBlocks:
+        """Return the same files with other columns or classes."""
         other = copy(self)
-        other.target = other.weight = other.environments = other.classes = None
+        other._samples = SampleCache()
+        vars(other).update(changes)
         return other
+
+    def _draw(self, size: int, seed: int) -> Rows:
+        chosen = chosen_rows(self.n_rows, size, seed)
+        return concatenate(list(in_order(self._take, read_ahead(self._chosen_batches(chosen)))))
 
     def _feature_columns(self, features: Sequence[str] | None) -> tuple[str, ...]:
         roles = [self.target, self.weight, self.environments]
@@ -193,7 +207,11 @@ class ParquetBlocks(Blocks):
 
     def _take(self, item: tuple[files.ParquetPart, int, pa.RecordBatch, np.ndarray]) -> Rows:
         part, row, batch, index = item
-        return take(self._rows(part, row, batch), index)
+        try:
+            return self._rows(part, row, batch.take(pa.array(index)))
+        except ValueError:
+            # Something is wrong with a chosen row: the whole batch gives its place in the file.
+            return take(self._rows(part, row, batch), index)
 
     def _rows(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> Rows:
         X: FloatArray = np.empty((batch.num_rows, len(self.features)))
