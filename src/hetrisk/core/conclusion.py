@@ -20,11 +20,12 @@ from hetrisk.core.discovery import (
 from hetrisk.core.evidence import (
     SPREAD,
     leaving_out_cost,
+    one_against_rest,
     spread_basis,
     target_basis,
     wald_p_value,
 )
-from hetrisk.core.families import Bernoulli, Family
+from hetrisk.core.families import Family
 from hetrisk.core.iteration import Solution
 from hetrisk.core.latent import LatentSlopes, latent_slopes
 from hetrisk.core.linear import least_squares
@@ -63,7 +64,6 @@ def conclude(
     if rows.n_rows > len(sample):
         support = _confirmed(trail, rows, sample, family, groups)
     gates = _gates(trail, sample, support)
-    support = support & (gates > 0)
     left = trail.varies & ~support
     latent = _latent(trail, sample, family, left, settings)
     verdict = INVARIANT if left.any() else UNSTABLE if latent is not None else HOMOGENEOUS
@@ -83,7 +83,7 @@ def conclude(
         partition=partition,
         evidence=evidence,
         verdict=verdict,
-        reason=_verdict(trail, sample, family, support, latent),
+        reason=_verdict(trail, sample, family, support, groups, latent),
         history=_history(trail, support, environments),
     )
 
@@ -187,11 +187,7 @@ def _costs(
     """(d,) relative rise of the training error when a feature (its group) is not in the model."""
     costs = np.zeros(len(support))
     if family.n_outputs > 1:
-        targets = [(sample.y == code).astype(np.float64) for code in np.unique(sample.y)]
-        parts = [
-            _costs(Rows(sample.X, y, sample.weight), Bernoulli(), support, varies, groups)
-            for y in targets
-        ]
+        parts = [_costs(*target, support, varies, groups) for target in one_against_rest(sample)]
         return np.asarray(np.mean(parts, axis=0))
     base = _fit_on(sample, family, support)
     place = np.cumsum(support) - 1
@@ -235,47 +231,59 @@ def _reason(trail: Trail, j: int, gates: FloatArray) -> str:
     if not trail.varies[j]:
         return "Left out: it never varies."
     if gates[j] == 0:
-        why = WHY[trail.route[j]] if trail.route[j] else "shutting its gate costs nothing"
-        return f"Left out: {why} ({numbers})."
+        return f"Left out: {WHY[trail.route[j]]} ({numbers})."
     if trail.route[j]:
         return f"Kept: what spoke against it in a sample is not borne out by all rows ({numbers})."
     if gates[j] < 1:
         return f"Kept in part, gate {gates[j]:.2f}: it is under suspicion ({numbers})."
-    return f"Kept: nothing speaks against it ({numbers})."
+    if trail.suspect[j]:
+        return f"Kept: it was under suspicion, but its role does not change ({numbers})."
+    return (
+        f"Kept: it is neither a stand-in for a curve nor a consequence of the target ({numbers})."
+    )
 
 
 def _verdict(
-    trail: Trail, sample: Rows, family: Family, support: BoolArray, latent: LatentSlopes | None
+    trail: Trail,
+    sample: Rows,
+    family: Family,
+    support: BoolArray,
+    groups: IntArray,
+    latent: LatentSlopes | None,
 ) -> str:
+    n_features = len(np.unique(groups[trail.varies]))
     left = trail.varies & ~support
     if latent is not None:
-        worst = np.argsort(-latent.gap, kind="stable")[:3].tolist()
         return (
-            "Two groups of rows follow different slopes (a mixture gains "
+            "Two groups of rows follow different slopes: a mixture gains "
             f"{latent.gain:.2f} in mean log likelihood beyond what one population would, "
-            f"{latent.score:.0f} standard deviations; most in columns {worst}), but no feature "
-            "tells the groups apart, so no set of features is safe."
+            f"{latent.score:.0f} standard deviations. No feature tells the groups apart, so no "
+            "set of features is safe."
         )
     if not left.any():
-        strongest = float(trail.p_value[trail.varies].min(initial=1.0))
+        suspects = len(np.unique(groups[trail.suspect & trail.varies]))
         return (
-            f"No usable heterogeneity: none of the {int(trail.varies.sum())} features stands in "
-            "for a curve or is a consequence of the target with a mechanism that changes "
-            f"(smallest p = {_p(strongest)}). The model is plain ERM on all features."
+            f"No usable heterogeneity: of {n_features} features, {suspects or 'none'} came under "
+            "suspicion of standing in for a curve or being a consequence of the target"
+            f"{', and none was found to change its role' if suspects else ''}. The model is plain "
+            "ERM on all features."
         )
-    routes = [trail.route[j] for j in np.flatnonzero(left)]
+    routes = [trail.route[np.flatnonzero(left & (groups == g))[0]] for g in np.unique(groups[left])]
     parts = [f"{routes.count(name)} {name}" for name in WHY if name in routes]
-    price = _price(sample, family, support, trail.varies)
+    price = 100 * _price(sample, family, support, trail.varies)
+    unit = "error" if family.closed_form else "deviance"
     return (
-        f"{int(left.sum())} of {int(trail.varies.sum())} features were left out "
-        f"({', '.join(parts)}). Where nothing shifts, that costs {100 * price:.1f} % more error."
+        f"{len(routes)} of {n_features} features left out ({', '.join(parts)}). Where nothing "
+        f"shifts, that costs {price:.1f} % more {unit}."
     )
 
 
 def _price(sample: Rows, family: Family, support: BoolArray, varies: BoolArray) -> float:
     """Relative rise of the training error when all that left is left out together."""
     if family.n_outputs > 1:
-        return 0.0
+        return float(
+            np.mean([_price(*target, support, varies) for target in one_against_rest(sample)])
+        )
     every = np.flatnonzero(~support[varies])
     return leaving_out_cost(_fit_on(sample, family, varies), sample, family, every)
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chdtrc, fdtrc, ndtr
 
-from hetrisk.core.families import Family, Gaussian
+from hetrisk.core.families import Bernoulli, Family, Gaussian
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.terms import Term, term_values
 from hetrisk.core.working import WorkingFit, working_fit
@@ -211,6 +211,14 @@ class Consequences:
     is_cause: BoolArray
     share: FloatArray
     noise: FloatArray
+
+
+def one_against_rest(rows: Rows) -> list[tuple[Rows, Family]]:
+    """Rows of several labels as one problem of two labels each."""
+    return [
+        (replace(rows, y=(rows.y == code).astype(np.float64)), Bernoulli())
+        for code in np.unique(rows.y)
+    ]
 
 
 def target_basis(y: FloatArray, family: Family) -> FloatArray:

@@ -190,7 +190,9 @@ def _best_of_many(
     few = _thinned(rows, size)
     starts = _starts(few, n_components, rules, n_init, seed)
     if n_components == 1:
-        return starts.take(np.zeros(1, dtype=np.int64))
+        # One component needs no luck: from zero, Newton's steps climb a concave likelihood.
+        only = starts.take(np.zeros(1, dtype=np.int64))
+        return only if rules.family.closed_form else replace(only, theta=0.0 * only.theta)
     short = run(_in_memory(few, rules.family), starts, rules, tol=0.0, max_iter=SHORT_ITERATIONS)
     finalists = FINALISTS if rules.family.closed_form else LABEL_FINALISTS
     best = np.argsort(-short.value.objective, kind="stable")[:finalists]

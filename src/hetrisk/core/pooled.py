@@ -33,11 +33,12 @@ from hetrisk.core.evidence import (
     false_discovery,
     mean_log_likelihood,
     mechanism_p_value,
+    one_against_rest,
     redundancy,
     slope_change,
     two_sided,
 )
-from hetrisk.core.families import Bernoulli, Family
+from hetrisk.core.families import Family
 from hetrisk.core.probes import Probe, fit_probes
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.terms import Term, choose_terms, restricted
@@ -148,12 +149,7 @@ def discover(
 
 def _targets(sample: Rows, family: Family) -> list[tuple[Rows, Family]]:
     """One target of numbers or of two labels; more labels are taken one against the rest."""
-    if family.n_outputs == 1:
-        return [(sample, family)]
-    return [
-        (replace(sample, y=(sample.y == code).astype(np.float64)), Bernoulli())
-        for code in np.unique(sample.y)
-    ]
+    return [(sample, family)] if family.n_outputs == 1 else one_against_rest(sample)
 
 
 def _round(

@@ -16,7 +16,7 @@ from hetrisk.core.rows import BoolArray, FloatArray, IntArray
 
 LEAST_ROWS_A_FEATURE = 3.0  # an environment is fitted only with this many rows for each feature
 LEAST_ROWS = 20.0
-GATES = (1.0, 0.75, 0.5, 0.25, 0.0)
+GATES = (1.0, 0.75, 0.5, 0.25)  # never shut: that takes evidence
 GUARD = 1.02  # a soft gate may raise the error on the training mixture by at most this factor
 
 
@@ -68,9 +68,7 @@ def gated(m: Moments, feature: int, gate: float) -> Moments:
 def _risk_of(
     fitted: Moments, tested: Moments, support: BoolArray, feature: int, gate: float
 ) -> float:
-    columns = support.copy()
-    columns[feature] = gate > 0
-    fit = least_squares(gated(fitted, feature, gate) if gate > 0 else fitted, columns)
+    fit = least_squares(gated(fitted, feature, gate), support)
     return risk(tested, fit.coef, fit.intercept)
 
 
@@ -105,8 +103,10 @@ def _log_ratios(fitted: Moments, tested: Moments, support: BoolArray) -> FloatAr
 
 def _pull(covariance: FloatArray, coef: FloatArray, features: IntArray) -> FloatArray:
     """(d, m) change of all coefficients when each of m features is taken out on its own."""
-    own = np.maximum(np.diag(covariance)[features], 1e-300)
-    pull: FloatArray = covariance[:, features] * (coef[features] / own)
+    own = np.diag(covariance)[features]
+    # A column that does not vary in this environment has no coefficient to take out.
+    told = own > 1e-12 * max(float(own.max(initial=0.0)), 1e-300)
+    pull: FloatArray = covariance[:, features] * (told * coef[features] / np.where(told, own, 1.0))
     return pull
 
 
