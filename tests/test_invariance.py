@@ -174,6 +174,35 @@ def test_the_variant_feature_is_shut_and_the_others_stay():
     assert fit.gates[4] < 0.05
 
 
+@pytest.mark.parametrize("gradient", GRADIENTS)
+def test_the_linear_form_settles_at_a_minimum(gradient):
+    X, y, shares = world(n=5000, shift=0.0)
+    p = problem_of(X, y, shares, noise=0.1, price=0.01, penalty="linear", gradient=gradient)
+    fit = fit_gates(p)
+    assert fit.support[:4].all()
+    _, in_theta, _ = objective(p, fit.theta, fit.mu)
+    open_ = np.append(True, fit.support)
+    assert np.abs(in_theta[open_]).max() < 1e-2
+    assert fit.objective <= objective(p, fit.theta * 1.01, fit.mu)[0]
+    assert fit.objective <= objective(p, fit.theta * 0.99, fit.mu)[0]
+
+
+def test_hard_gates_are_returned_where_soft_ones_are_not_asked_for():
+    X, y, shares = world(n=2000, shift=0.0)
+    p = problem_of(X, y, shares, noise=0.1, invariance=10.0, price=0.01)
+    fit = fit_gates(p, soft=False)
+    np.testing.assert_array_equal(fit.support, fit_gates(p).support)
+    shut = fit_gates(p, allowed=np.zeros(5, dtype=bool))
+    assert not shut.support.any()
+
+
+def test_soft_gates_that_would_all_shut_leave_the_hard_ones():
+    X, y, shares = world(n=2000, shift=0.0)
+    # noise this large makes every open gate cost more risk than the hard mask says
+    p = problem_of(X, y, shares, noise=3.0, invariance=1e3, price=1e-3)
+    assert fit_gates(p).support.any()
+
+
 def test_left_out_risk_is_that_of_a_fit_on_the_other_environments():
     X, y, shares = world()
     mask = np.array([True, True, False, True, True])

@@ -70,6 +70,18 @@ def test_evidence_has_an_entry_a_feature(found):
     assert e.instability[5] > e.instability[:5].max()
 
 
+def test_cost_is_the_rise_of_the_training_error(rows, found):
+    def error(columns):
+        A = np.column_stack([np.ones(len(rows.y)), rows.X[:, columns]])
+        residual = rows.y - A @ np.linalg.lstsq(A, rows.y, rcond=None)[0]
+        return np.sqrt((residual**2).mean())
+
+    full, without = np.arange(5), np.array([0, 1, 3, 4])
+    assert found.evidence.cost[2] == pytest.approx(error(without) / error(full) - 1, rel=1e-5)
+    more = np.arange(6)
+    assert found.evidence.cost[5] == pytest.approx(error(full) / error(more) - 1, rel=1e-5)
+
+
 def test_groups_open_and_shut_together(rows):
     groups = np.array([0, 0, 1, 2, 3, 4, 4, 5, 5, 5])
     found = discover(rows, Gaussian(), groups, SearchSettings())

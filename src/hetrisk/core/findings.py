@@ -109,7 +109,7 @@ def _evidence(
 ) -> Evidence:
     fits = environment_fits(rows, family, turn.partition)
     index, error = instability(fits)
-    cost, saving = _price_and_gain(turn.problem, support, pool, family)
+    cost, saving = _price_and_gain(turn, support, pool, family)
     p = _heterogeneity(fits.coef, fits.error)
     decided = np.where(support, "kept", "left out")[groups]
     reason = tuple(
@@ -120,13 +120,14 @@ def _evidence(
 
 
 def _price_and_gain(
-    problem: InvarianceProblem,
+    turn: Round,
     support: BoolArray,
     pool: Sequence[InvarianceProblem],
     family: Family,
 ) -> tuple[FloatArray, FloatArray]:
     """(G,) what leaving each gate shut costs on the mixture and saves across environments."""
-    mixture = replace(problem, risks=_merged(problem.risks), invariance=0.0, price=0.0)
+    problem = turn.problem
+    mixture = replace(problem, risks=_merged(problem.risks, turn.quadratics.weight))
     cost, saving = np.zeros(problem.n_gates), np.zeros(problem.n_gates)
     root = 0.5 if family.closed_form else 1.0  # errors are roots of squared losses
     for gate in range(problem.n_gates):
@@ -139,8 +140,10 @@ def _price_and_gain(
     return cost, saving
 
 
-def _merged(risks: EnvironmentRisks) -> EnvironmentRisks:
-    return EnvironmentRisks(*(part.mean(axis=0, keepdims=True) for part in risks))
+def _merged(risks: EnvironmentRisks, weight: FloatArray) -> EnvironmentRisks:
+    """Return the risk over all rows: environments by their weight."""
+    share = weight / weight.sum()
+    return EnvironmentRisks(*(np.tensordot(share, part, axes=1)[None] for part in risks))
 
 
 def _heterogeneity(coef: FloatArray, error: FloatArray) -> FloatArray:
