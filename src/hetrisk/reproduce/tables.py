@@ -35,24 +35,37 @@ def compared(cell: Cell) -> str:
 
 def table_rows(filled: Filled) -> list[list[str]]:
     """Rows of text, the heading first: ours, and the paper's below where it has the method."""
-    with_sets = any(row.exact is not None for row in filled.rows)
-    heading = ["method", *filled.columns, *(["exact set"] if with_sets else [])]
+    extra = _extra_column(filled)
+    heading = ["method", *filled.columns, *([extra] if extra else [])]
     most = max((row.n_seeds for row in filled.rows), default=0)
     lines = [heading]
     for row in filled.rows:
         if not row.cells:
             lines.append([row.label, row.note, *[""] * (len(heading) - 2)])
             continue
-        exact = "" if row.exact is None else f"{row.exact}/{row.n_seeds}"
-        short = f" ({row.n_seeds} of {most} draws)" if row.n_seeds < most and not row.note else ""
-        label = row.label + short + (f" ({row.note})" if row.note else "")
-        lines.append(
-            [label, *(shown(row.cells[c]) for c in filled.columns), *([exact] * with_sets)]
-        )
+        numbers = [shown(row.cells[column]) for column in filled.columns]
+        lines.append([_label(row, most), *numbers, *([_extra(row)] if extra else [])])
         if any(cell.paper is not None for cell in row.cells.values()):
             paper = [compared(row.cells[column]) for column in filled.columns]
-            lines.append(["  paper (ours minus paper)", *paper, *([""] * with_sets)])
+            lines.append(["  paper (ours minus paper)", *paper, *([""] if extra else [])])
     return lines
+
+
+def _extra_column(filled: Filled) -> str:
+    """Return the last column's name: exact sets where the truth is known, else verdicts."""
+    if any(row.exact is not None for row in filled.rows):
+        return "exact set"
+    return "verdicts" if any(row.verdicts for row in filled.rows) else ""
+
+
+def _extra(row: Row) -> str:
+    return row.verdicts if row.exact is None else f"{row.exact}/{row.n_seeds}"
+
+
+def _label(row: Row, most: int) -> str:
+    if row.note:
+        return f"{row.label} ({row.note})"
+    return row.label + (f" ({row.n_seeds} of {most} draws)" if row.n_seeds < most else "")
 
 
 def markdown(panels: Sequence[Filled], level: int = 3) -> str:
