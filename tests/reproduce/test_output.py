@@ -164,6 +164,24 @@ def test_damaged_records_end_in_a_sentence(tmp_path):
     assert "line 1: not a record" in result.output
 
 
+def test_distances_are_run_again_with_the_methods_that_learn_them(tmp_path, monkeypatch):
+    records = Records(tmp_path / "records.jsonl")
+    with records.appending() as append:
+        for record in made_up("figure-task2vec").values():
+            append(record)
+    asked = []
+    monkeypatch.setattr(
+        "hetrisk.reproduce.run_with_progress", lambda cases, *rest: asked.extend(cases)
+    )
+    where = {"out": tmp_path, "seeds": 2, "console": Console(quiet=True)}
+    reproduce(["figure-task2vec"], methods=["erm"], redo=["erm"], **where)
+    assert len(records.read()) == 2
+    assert asked == []
+    reproduce(["figure-task2vec"], methods=["hrm-pooled"], redo=["hrm-pooled"], **where)
+    assert records.read() == {}
+    assert [case.method for case in asked] == ["distances", "distances"]
+
+
 def test_stopped_by_the_user_says_how_to_go_on(tmp_path, monkeypatch):
     def stop(*arguments, **more):
         raise KeyboardInterrupt

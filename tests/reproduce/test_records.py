@@ -98,6 +98,16 @@ def test_two_runs_cannot_write_one_file(tmp_path):
         pass
 
 
+def test_nothing_is_dropped_from_under_a_run(tmp_path):
+    records = Records(written(tmp_path / "records.jsonl"))
+    with (
+        records.appending(),
+        pytest.raises(RecordsError, match="is being written by another run"),
+    ):
+        records.drop(lambda record: True)
+    assert len(records.read()) == len(RECORDS)
+
+
 def test_drop_removes_only_what_is_unwanted(tmp_path):
     path = written(tmp_path / "records.jsonl")
     gone = Records(path).drop(lambda record: record["method"] == "erm")

@@ -9,7 +9,9 @@ from pathlib import Path
 from rich.console import Console
 
 from hetrisk.reproduce.cases import Case
+from hetrisk.reproduce.distances import LEARNED
 from hetrisk.reproduce.document import write_document
+from hetrisk.reproduce.evaluation import DISTANCES
 from hetrisk.reproduce.methods import METHODS
 from hetrisk.reproduce.output import write_page, write_section
 from hetrisk.reproduce.records import Records, RecordsError
@@ -58,10 +60,10 @@ def reproduce(
     folder = Path(out)
     records = Records(folder / RECORDS)
     if redo:
-        records.drop(lambda record: record["method"] in redo)
+        records.drop(lambda record: _concerned(record["method"], redo))
     cases = [case for name in names for case in TARGETS[name].cases(seeds)]
     if methods:
-        cases = [case for case in cases if case.method in methods]
+        cases = [case for case in cases if _concerned(case.method, methods)]
     run_with_progress(cases, records, jobs, console or Console(stderr=True))
     found = records.read()
     sections = [write_section(name, found, seeds, folder) for name in names]
@@ -69,6 +71,13 @@ def reproduce(
     if document is not None:
         write_document(Path(document), sections, found, seeds, folder)
     return page
+
+
+def _concerned(method: str, chosen: Sequence[str]) -> bool:
+    """Whether a case's method is chosen; distances belong to the methods that learn them."""
+    if method == DISTANCES:
+        return not set(LEARNED.values()).isdisjoint(chosen)
+    return method in chosen
 
 
 def _check(argument: str, given: Sequence[str], known: Mapping[str, object]) -> None:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hetrisk.atomic import write_bytes
+
 Record = dict[str, Any]
 OK, FAILED = "ok", "failed"
 
@@ -58,12 +60,14 @@ class Records:
 
     def drop(self, unwanted: Callable[[Record], bool]) -> int:
         """Remove the records that ``unwanted`` picks; return how many went."""
-        records = self.read()
-        kept = [record for record in records.values() if not unwanted(record)]
-        if len(kept) < len(records):
-            temporary = self.path.with_name(self.path.name + ".part")
-            temporary.write_bytes(b"".join(_line(record) for record in kept))
-            os.replace(temporary, self.path)
+        if not self.path.exists():
+            return 0
+        with self.path.open("rb") as file:
+            _lock(file.fileno(), self.path)
+            records = self.read()
+            kept = [record for record in records.values() if not unwanted(record)]
+            if len(kept) < len(records):
+                write_bytes(self.path, b"".join(_line(record) for record in kept))
         return len(records) - len(kept)
 
     @contextmanager
