@@ -111,7 +111,7 @@ def _column_grid(summary: dict[str, Any]) -> Any:
     ]
     hidden = len(records) - len(rows)
     if hidden:
-        rows.append((f"… and {hidden:,} more, all kept or listed by --json", "", "", "", ""))
+        rows.append((f"… and {hidden:,} more: see --json", "", "", "", ""))
     heads = [
         ("column", "left"),
         ("kind", "left"),
