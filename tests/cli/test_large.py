@@ -120,7 +120,7 @@ def test_a_cluster_gives_the_same_answer(folder, tmp_path):
     run(*arguments, "--out", tmp_path / "here.skops")
     with (
         LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster),
     ):
