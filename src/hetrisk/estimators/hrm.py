@@ -22,6 +22,7 @@ from sklearn.utils.extmath import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import ArrayBlocks, Blocks
+from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core import pooled, rounds
 from hetrisk.core.comparison import membership
 from hetrisk.core.discovery import UNSTABLE, Discovery, SearchSettings
@@ -120,7 +121,8 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         scale = measure_scale(rows, family)
         standard = rows.standardised(scale.centre, scale.spread)
         groups = feature_gates(self.feature_groups, rows.n_features)
-        found = METHODS[self.method](standard, family, groups, self._settings())
+        with single_blas_thread():  # many small products: threads would wait for each other
+            found = METHODS[self.method](standard, family, groups, self._settings())
         self._family, self._scale, self._partition = family, scale, found.partition
         self._keep_discovery(found, scale)
         self._fit_final(rows, standard, found)

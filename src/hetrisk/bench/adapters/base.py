@@ -9,7 +9,7 @@ from hetrisk.core.rows import FloatArray
 
 
 class Missing(Exception):
-    """The library is not here; the message says what is missing."""
+    """The library, or its time, is not to be had here; the message says why."""
 
 
 class Adapter(ABC):

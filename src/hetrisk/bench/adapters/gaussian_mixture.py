@@ -10,8 +10,8 @@ import numpy as np
 import sklearn
 from sklearn.mixture import GaussianMixture
 
-from hetrisk.bench.adapters.base import Adapter
-from hetrisk.bench.clock import seconds
+from hetrisk.bench.adapters.base import Adapter, Missing
+from hetrisk.bench.clock import shortest
 from hetrisk.core.rows import FloatArray
 
 COMPONENTS = 3
@@ -28,12 +28,15 @@ class GaussianMixtureIteration(Adapter):
         return f"scikit-learn {sklearn.__version__}"
 
     def seconds(self, X: FloatArray, y: FloatArray) -> float:
-        """Time an iteration adds: a run of several less a run of one, by the difference."""
+        """Time an iteration adds: a run of several less a run of one, the shortest of each."""
         z = np.column_stack([X, y])
+        runs = {"short": partial(self._run, z, 1), "long": partial(self._run, z, 1 + ITERATIONS)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # so few iterations do not converge
-            short, long = (seconds(partial(self._run, z, m)) for m in (1, 1 + ITERATIONS))
-        return max(long - short, 0.0) / ITERATIONS
+            times = shortest(runs, 2)
+        if times["long"] <= times["short"]:
+            raise Missing("the machine was too busy to tell an iteration's time")
+        return (times["long"] - times["short"]) / ITERATIONS
 
     def _run(self, z: FloatArray, iterations: int) -> None:
         GaussianMixture(
