@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from hetrisk.blocks.base import Blocks, check_classes, chosen_rows, codes_in
-from hetrisk.blocks.stream import THREADS, in_order
+from hetrisk.blocks.stream import THREADS, in_order, single_blas_thread
 from hetrisk.core.rows import Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
@@ -56,7 +56,8 @@ class ArrayBlocks(Blocks):
         """Apply ``function`` to every block and add up the results, in the order of the rows."""
         starts = range(0, self.n_rows, self.block_rows)
         if len(starts) <= THREADS:
-            return self.stride_sum(function, starts)
+            with single_blas_thread():  # on a block this small its threads wait for each other
+                return self.stride_sum(function, starts)
         cuts = [i * len(starts) // STRIDES for i in range(STRIDES + 1)]
         strides = [starts[a:b] for a, b in pairwise(cuts) if b > a]
         return reduce(add, in_order(partial(self.stride_sum, function), strides))
