@@ -15,6 +15,7 @@ from hetrisk.bench.iteration import CountedPasses, away_from, climb
 from hetrisk.bench.metric import Metric, Size
 from hetrisk.bench.rows import table, true_mixture, write_parquet
 from hetrisk.blocks import ArrayBlocks
+from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.mixture import em
 from hetrisk.core.rows import Rows
 from hetrisk.estimators.hrm import HRMRegressor
@@ -49,7 +50,8 @@ class _OneThread:
         return self.source.n_features
 
     def sum(self, function: Any) -> Any:
-        return self.source.stride_sum(function, range(0, self.n_rows, self.source.block_rows))
+        with single_blas_thread():
+            return self.source.stride_sum(function, range(0, self.n_rows, self.source.block_rows))
 
     def sample(self, size: int, seed: int) -> Rows:
         return self.source.sample(size, seed)
