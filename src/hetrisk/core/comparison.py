@@ -47,10 +47,18 @@ def environment_moments(rows: RowSource, partition: Partition | None) -> Moments
 
 
 def environment_fits(
-    rows: RowSource, family: Family, partition: Partition | None, columns: BoolArray | None = None
+    rows: RowSource,
+    family: Family,
+    partition: Partition | None,
+    columns: BoolArray | None = None,
+    ridge: float | None = None,
 ) -> EnvironmentFits:
-    """Fit y on the chosen columns (the others held at zero) in every environment."""
-    fits = fit_glms(rows, family, partial(membership, partition=partition), columns=columns)
+    """Fit y on the chosen columns (the others held at zero) in every environment.
+
+    ``ridge`` is that of `hetrisk.core.glm.fit_glm`; None for the family's own.
+    """
+    weigh = partial(membership, partition=partition)
+    fits = fit_glms(rows, family, weigh, columns=columns, ridge=ridge)
     coef = np.stack([fit.coef for fit in fits])
     error = np.stack([fit.standard_error for fit in fits])
     intercept = np.stack([fit.intercept for fit in fits])

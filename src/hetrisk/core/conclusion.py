@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hetrisk.core.comparison import environment_fits, environment_moments, instability
+from hetrisk.core.comparison import environment_moments
+from hetrisk.core.confirmation import confirmed
 from hetrisk.core.discovery import (
     HOMOGENEOUS,
     INVARIANT,
@@ -17,20 +18,12 @@ from hetrisk.core.discovery import (
     Partition,
     SearchSettings,
 )
-from hetrisk.core.evidence import (
-    SPREAD,
-    leaving_out_cost,
-    one_against_rest,
-    spread_basis,
-    target_basis,
-    wald_p_value,
-)
+from hetrisk.core.evidence import leaving_out_cost, one_against_rest
 from hetrisk.core.families import Family
 from hetrisk.core.iteration import Solution
 from hetrisk.core.latent import LatentSlopes, latent_slopes
-from hetrisk.core.linear import least_squares
 from hetrisk.core.mixture import MixtureParameters, fit_mixture
-from hetrisk.core.moments import Moments, moments
+from hetrisk.core.moments import moments
 from hetrisk.core.probes import Probe
 from hetrisk.core.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
 from hetrisk.core.trail import OF_A_LABEL, SHIFTING, STAND_IN, Trail
@@ -40,14 +33,13 @@ from hetrisk.core.working import working_fit
 POOL = 8  # partitions that risk across environments is averaged over
 DOUBT = 0.2  # a suspect that stays, but whose p-value is below this, gets a soft gate
 POLISH = 10  # EM iterations over all rows, from what a sample found
-CONFIRMED_INDEX = 0.4  # instability a stand-in must show on all rows
-CONFIRMED_LEVEL = 0.05  # level of the test of a mechanism on all rows
 
 WHY = {
     STAND_IN: "it stands in for a curve that a linear model cannot draw, and its slope differs "
     "between environments",
     SHIFTING: "it is a consequence of the target whose mechanism is not the same in all rows",
-    OF_A_LABEL: "it is a consequence of the label, and causes of the label can replace it",
+    OF_A_LABEL: "it is a consequence of the label that repeats it better than any other feature "
+    "tells it, and whether it keeps doing so elsewhere cannot be seen in a pooled table",
 }
 
 
@@ -62,11 +54,14 @@ def conclude(
     """Confirm on all rows what left, price it, and put the verdict into words."""
     support = trail.support
     if rows.n_rows > len(sample):
-        support = _confirmed(trail, rows, sample, family, groups)
-    gates = _gates(trail, sample, support)
+        support = confirmed(trail, rows, family, groups)
     left = trail.varies & ~support
     latent = _latent(trail, sample, family, left, settings)
-    verdict = INVARIANT if left.any() else UNSTABLE if latent is not None else HOMOGENEOUS
+    verdict = _verdict(support, left, latent)
+    support = trail.varies if verdict == UNSTABLE else support
+    # A soft gate is a ridge of least squares; for labels it would be a guess.
+    soft = verdict != UNSTABLE and family.closed_form
+    gates = _gates(trail, sample, support, groups) if soft else support.astype(np.float64)
     environments = _environments(rows, family, left, verdict, settings)
     partition = environments.value
     evidence = Evidence(
@@ -75,7 +70,7 @@ def conclude(
         cost=_costs(sample, family, support, trail.varies, groups),
         saving=_saving(trail, sample, support, left, partition),
         p_value=trail.p_value,
-        reason=tuple(_reason(trail, j, gates) for j in range(len(gates))),
+        reason=tuple(_reason(trail, j, gates, verdict) for j in range(len(gates))),
     )
     return Discovery(
         support=support,
@@ -83,70 +78,28 @@ def conclude(
         partition=partition,
         evidence=evidence,
         verdict=verdict,
-        reason=_verdict(trail, sample, family, support, groups, latent),
+        reason=_sentence(trail, sample, family, left, gates, groups, latent),
         history=_history(trail, support, environments),
     )
 
 
-def _confirmed(
-    trail: Trail, rows: RowSource, sample: Rows, family: Family, groups: IntArray
-) -> BoolArray:
-    """Support once what left on the sample has been asked of all rows: who does not shift stays."""
-    support = trail.support.copy()
-    for group in np.unique(groups[trail.varies & ~trail.support]):
-        members = np.flatnonzero(groups == group)
-        if not any(_still_leaves(trail, rows, sample, family, int(j)) for j in members):
-            support[members] = trail.varies[members]
-    return support
+def _verdict(support: BoolArray, left: BoolArray, latent: LatentSlopes | None) -> str:
+    """What was found, as a word; where every feature would have to leave, none is safe."""
+    if left.any():
+        return INVARIANT if support.any() else UNSTABLE
+    return HOMOGENEOUS if latent is None else UNSTABLE
 
 
-def _still_leaves(trail: Trail, rows: RowSource, sample: Rows, family: Family, j: int) -> bool:
-    if trail.route[j] == STAND_IN:
-        columns = trail.support.copy()
-        columns[j] = True
-        for probe in trail.probes[j]:
-            index, error = instability(environment_fits(rows, family, probe, columns))
-            if index[j] > max(CONFIRMED_INDEX, 3 * error[j]):
-                return True
-        return False
-    if trail.route[j] == SHIFTING and family.closed_form:
-        return _mechanism_on_all_rows(rows, sample, family, j) < CONFIRMED_LEVEL
-    return bool(trail.route[j])
-
-
-def _mechanism_on_all_rows(rows: RowSource, sample: Rows, family: Family, j: int) -> float:
-    """p-value that the spread of feature j about the target does not depend on the others.
-
-    Means given the target come from the sample; the test is a pass over all rows.
-    """
-    known = np.column_stack([np.ones(len(sample)), target_basis(sample.y, family)])
-    mean = np.asarray(np.linalg.lstsq(known, sample.X[:, j], rcond=None)[0], dtype=np.float64)
-    spread = np.abs(sample.X[:, j] - known @ mean) ** SPREAD
-    basis = spread_basis(sample.y, family)
-    level = np.asarray(np.linalg.lstsq(basis, spread, rcond=None)[0], dtype=np.float64)
-    m = rows.sum(partial(_spread_moments, j=j, mean=mean, level=level, family=family))
-    fit = least_squares(m)
-    return wald_p_value(fit.coef, fit.coef_covariance)
-
-
-def _spread_moments(
-    rows: Rows, j: int, mean: FloatArray, level: FloatArray, family: Family
-) -> Moments:
-    """Moments of the other features and the spread of feature j, less its mean given y."""
-    known = np.column_stack([np.ones(len(rows)), target_basis(rows.y, family)])
-    spread = np.abs(rows.X[:, j] - known @ mean) ** SPREAD
-    left = spread - spread_basis(rows.y, family) @ level
-    return moments(Rows(np.delete(rows.X, j, axis=1), left, rows.weight))
-
-
-def _gates(trail: Trail, sample: Rows, support: BoolArray) -> FloatArray:
+def _gates(trail: Trail, sample: Rows, support: BoolArray, groups: IntArray) -> FloatArray:
     """One for features that stay, zero for those that left, between for those in doubt."""
     gates = support.astype(np.float64)
     doubtful = trail.suspect & support & (trail.p_value < DOUBT)
     pooled = moments(sample)
-    for j in np.flatnonzero(doubtful):
-        own = [environment_moments(Held(sample), p) for p in trail.probes.get(int(j), [])]
-        gates[j] = soft_gate(own, pooled, support, int(j))
+    for group in np.unique(groups[doubtful]):
+        members = np.flatnonzero((groups == group) & support)
+        probes = [p for j in members if doubtful[j] for p in trail.probes.get(int(j), [])]
+        own = [environment_moments(Held(sample), probe) for probe in probes]
+        gates[members] = soft_gate(own, pooled, support, gates, members)
     return gates
 
 
@@ -226,12 +179,14 @@ def _pool(trail: Trail, left: BoolArray) -> list[Probe]:
     return probes[:POOL]
 
 
-def _reason(trail: Trail, j: int, gates: FloatArray) -> str:
+def _reason(trail: Trail, j: int, gates: FloatArray, verdict: str) -> str:
     numbers = f"instability {trail.index[j]:.2f}, p = {_p(trail.p_value[j])}"
     if not trail.varies[j]:
         return "Left out: it never varies."
     if gates[j] == 0:
         return f"Left out: {WHY[trail.route[j]]} ({numbers})."
+    if trail.route[j] and verdict == UNSTABLE:
+        return f"Kept for want of a safe one: {WHY[trail.route[j]]} ({numbers})."
     if trail.route[j]:
         return f"Kept: what spoke against it in a sample is not borne out by all rows ({numbers})."
     if gates[j] < 1:
@@ -243,16 +198,16 @@ def _reason(trail: Trail, j: int, gates: FloatArray) -> str:
     )
 
 
-def _verdict(
+def _sentence(
     trail: Trail,
     sample: Rows,
     family: Family,
-    support: BoolArray,
+    left: BoolArray,
+    gates: FloatArray,
     groups: IntArray,
     latent: LatentSlopes | None,
 ) -> str:
     n_features = len(np.unique(groups[trail.varies]))
-    left = trail.varies & ~support
     if latent is not None:
         return (
             "Two groups of rows follow different slopes: a mixture gains "
@@ -265,17 +220,30 @@ def _verdict(
         return (
             f"No usable heterogeneity: of {n_features} features, {suspects or 'none'} came under "
             "suspicion of standing in for a curve or being a consequence of the target"
-            f"{', and none was found to change its role' if suspects else ''}. The model is plain "
-            "ERM on all features."
+            f"{', and none was found to change its role' if suspects else ''}. "
+            f"{_model(gates, groups)}"
         )
     routes = [trail.route[np.flatnonzero(left & (groups == g))[0]] for g in np.unique(groups[left])]
     parts = [f"{routes.count(name)} {name}" for name in WHY if name in routes]
-    price = 100 * _price(sample, family, support, trail.varies)
+    if left.sum() == trail.varies.sum():
+        return (
+            f"All {n_features} features would have to leave ({', '.join(parts)}): no set of "
+            "features is safe."
+        )
+    price = 100 * _price(sample, family, trail.varies & ~left, trail.varies)
     unit = "error" if family.closed_form else "deviance"
     return (
         f"{len(routes)} of {n_features} features left out ({', '.join(parts)}). Where nothing "
         f"shifts, that costs {price:.1f} % more {unit}."
     )
+
+
+def _model(gates: FloatArray, groups: IntArray) -> str:
+    """Name the model of a homogeneous table: plain, unless a doubtful feature is held back."""
+    partly = len(np.unique(groups[(gates > 0) & (gates < 1)]))
+    if not partly:
+        return "The model is plain ERM on all features."
+    return f"The model is ERM on all features, {partly} of them in doubt and kept in part."
 
 
 def _price(sample: Rows, family: Family, support: BoolArray, varies: BoolArray) -> float:

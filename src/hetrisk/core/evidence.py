@@ -142,8 +142,9 @@ def slope_change(
     left = e - W * (own * gap + level * ((level * e).sum(axis=0) / level_size))
     influence = own * left / (1.0 - fit.leverage[:, None])
     error = np.sqrt((influence**2).sum(axis=0)) / size
-    mean = _mean_slope(fit, features, interaction, gap, share)
-    return _change(gap, error, mean, told)
+    lift = (level * (e - W * slope * gap)).sum(axis=0) / level_size
+    mean = _mean_slope(fit, features, (second - share) * lift + interaction * gap)
+    return _change(gap, error, mean + gap * (0.5 - share), told)
 
 
 def _full_change(
@@ -172,17 +173,12 @@ def _change(gap: FloatArray, error: FloatArray, mean: FloatArray, told: BoolArra
     return Change(index, index_error, np.where(told, gap / np.maximum(error, 1e-300), 0.0))
 
 
-def _mean_slope(
-    fit: WorkingFit,
-    features: IntArray,
-    interaction: FloatArray,
-    gap: FloatArray,
-    share: FloatArray,
-) -> FloatArray:
-    """Unweighted mean of the slopes in the two environments, the interaction added."""
-    cross = fit.design.T @ (fit.curvature[:, None] * interaction)
-    moved = np.einsum("jk,kj->j", fit.bread[1 + features], cross)
-    mean: FloatArray = fit.coef[1 + features] - moved * gap + gap * (0.5 - share)
+def _mean_slope(fit: WorkingFit, features: IntArray, added: FloatArray) -> FloatArray:
+    """Weighted mean slope of each feature once ``added`` (n, m) is part of the prediction."""
+    cross = fit.design.T @ (fit.curvature[:, None] * added)
+    mean: FloatArray = fit.coef[1 + features] - np.einsum(
+        "jk,kj->j", fit.bread[1 + features], cross
+    )
     return mean
 
 
@@ -301,9 +297,7 @@ def mechanism_p_value(
     spreads = given_target(np.abs(found.noise[:, [j, *effects]]) ** SPREAD, rows, family)
     columns = np.column_stack([rows.X[:, outside], spreads[:, 1:]])
     fit = working_fit(Rows(columns, spreads[:, 0], rows.weight), Gaussian(), columns[:, :0])
-    together = wald_p_value(fit.coef[1:], fit.covariance[1:, 1:])
-    largest = min(1.0, columns.shape[1] * float(two_sided(np.abs(fit.z[1:]).max(initial=0.0))))
-    return float(min(1.0, 2.0 * min(together, largest)))
+    return any_direction(fit.coef[1:], fit.covariance[1:, 1:])
 
 
 def given_target(columns: FloatArray, rows: Rows, family: Family) -> FloatArray:
@@ -332,10 +326,19 @@ def false_discovery(p_values: FloatArray, rate: float) -> BoolArray:
     m = len(p_values)
     true = min(1.0, (1 + float((p_values > 0.5).sum())) / (0.5 * max(m, 1)))
     order = np.argsort(p_values, kind="stable")
-    passed = p_values[order] <= rate / true * np.arange(1, m + 1) / max(m, 1)
+    # The estimate counts what lies above one half as true: nothing there may be rejected.
+    level = np.minimum(rate / true * np.arange(1, m + 1) / max(m, 1), 0.5)
+    passed = p_values[order] <= level
     rejected = np.zeros(m, dtype=bool)
     rejected[order[: int(np.max(np.flatnonzero(passed), initial=-1)) + 1]] = True
     return rejected
+
+
+def any_direction(coef: FloatArray, covariance: FloatArray) -> float:
+    """p-value of no effect: all directions together, or the largest single one."""
+    error = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    largest = min(1.0, len(coef) * float(two_sided(np.abs(coef / error).max(initial=0.0))))
+    return float(min(1.0, 2.0 * min(wald_p_value(coef, covariance), largest)))
 
 
 def wald_p_value(coef: FloatArray, covariance: FloatArray) -> float:
@@ -352,6 +355,15 @@ def two_sided(z: FloatArray | float) -> FloatArray:
     """p-values of normal scores."""
     p: FloatArray = 2.0 * ndtr(-np.abs(z))
     return p
+
+
+def squared_correlation(rows: Rows) -> FloatArray:
+    """(d,) squared correlation of each feature with the target."""
+    w = rows.weight / rows.weight.sum()
+    x, y = rows.X - w @ rows.X, rows.y - w @ rows.y
+    spread = (w @ x**2) * (w @ y**2)
+    squared: FloatArray = ((w * y) @ x) ** 2 / np.maximum(spread, 1e-300)
+    return squared
 
 
 def mean_log_likelihood(fit: WorkingFit, rows: Rows, family: Family) -> float:

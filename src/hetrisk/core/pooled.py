@@ -8,9 +8,9 @@ changes between the environments of its own probes (`hetrisk.core.probes`). A fe
   differs between environments: it works only while the features keep their joint distribution;
 * as a *shifting consequence*, when it is an effect of the target whose mechanism is not the same
   everywhere: P(target given feature) then differs between environments;
-* as a *consequence of a label*, when causes of the label are there to predict it: an effect of a
-  label that flips more often here than there leaves no trace in a pooled table, so its
-  mechanism cannot be tested, and the causes are the safe choice.
+* as a *consequence of a label* that repeats the label better than any other feature tells it: an
+  effect of a label that flips more often here than there leaves no trace in a pooled table, so
+  its mechanism cannot be tested, and the other features are the safe choice.
 
 What is left when nothing more leaves is the answer. Every test is valid under one homogeneous
 population, whatever its mean and noise, so homogeneous data are left alone.
@@ -36,6 +36,7 @@ from hetrisk.core.evidence import (
     one_against_rest,
     redundancy,
     slope_change,
+    squared_correlation,
     two_sided,
 )
 from hetrisk.core.families import Family
@@ -48,8 +49,9 @@ SAMPLE_ROWS = 10_000  # rows the search looks at
 DISCOVERY_RATE = 0.1  # of consequences left out though their mechanism is the same everywhere
 CHANGE = 1e-5  # p-value at which the slope of a stand-in differs between environments
 UNSTABLE_INDEX = 0.4  # and how much it must differ, relative to its mean
-CAUSES = 2  # causes a label must have before its consequences are given up
-CAUSES_EXPLAIN = 0.2  # share of what all features explain that the others must explain alone
+CAUSES = 2  # recognised causes of a label that make any stronger consequence of it suspect
+DOMINANCE = 2.0  # without them it must say this many times as much about the label
+OTHERS_EXPLAIN = 0.1  # share of what all features explain that the others must explain alone
 FEWEST = 30  # rows below which nothing is searched for
 
 
@@ -136,7 +138,7 @@ def discover(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
 ) -> Discovery:
     """Search standardised rows for features whose role changes between hidden environments."""
-    sample = rows.sample(SAMPLE_ROWS, settings.seed)
+    sample = _shuffled(rows.sample(SAMPLE_ROWS, settings.seed), settings.seed)
     trail = Trail.start(sample)
     if len(sample) >= max(FEWEST, 3 * sample.X.shape[1]):
         for number in range(1, settings.max_rounds + 1):
@@ -145,6 +147,12 @@ def discover(
             if not trail.going:
                 break
     return conclude(trail, rows, sample, family, groups, settings)
+
+
+def _shuffled(sample: Rows, seed: int) -> Rows:
+    """Rows in random order: terms and probes look at the first few thousand of them only."""
+    order = np.random.default_rng(seed).permutation(len(sample))
+    return Rows(sample.X[order], sample.y[order], sample.weight[order])
 
 
 def _targets(sample: Rows, family: Family) -> list[tuple[Rows, Family]]:
@@ -259,12 +267,26 @@ def _changes(
 
 
 def _expendable(rows: Rows, family: Family, found: Consequences) -> BoolArray:
-    """Effects of a label that two causes or more can replace."""
-    none = np.zeros(rows.X.shape[1], dtype=bool)
-    if family.closed_form or not found.is_effect.any() or found.is_cause.sum() < CAUSES:
+    """Effects of a label that repeat it better than anything else, and can be replaced.
+
+    The strongest effects leave, as few as possible such that each says more about the label
+    (squared correlation) than any feature that stays: `DOMINANCE` times as much, or just more
+    where two causes or more have been recognised. Those that stay must explain a share of what
+    all explain.
+    """
+    none = np.zeros(len(found.is_effect), dtype=bool)
+    if family.closed_form:
         return none
-    enough = explained_share(rows, family, ~found.is_effect) >= CAUSES_EXPLAIN
-    return found.is_effect if enough else none
+    said = squared_correlation(rows)
+    factor = 1.0 if found.is_cause.sum() >= CAUSES else DOMINANCE
+    effects = np.flatnonzero(found.is_effect)
+    shortcuts = none.copy()
+    for j in effects[np.argsort(-said[effects], kind="stable")]:
+        shortcuts[j] = True
+        if said[j] > factor * said[~shortcuts].max(initial=0.0):
+            enough = explained_share(rows, family, ~shortcuts) >= OTHERS_EXPLAIN
+            return shortcuts if enough else none
+    return none
 
 
 def _bonferroni(p_values: list[FloatArray]) -> FloatArray:

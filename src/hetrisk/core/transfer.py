@@ -37,19 +37,35 @@ def saving(pool: list[Moments], support: BoolArray) -> FloatArray:
     return relative
 
 
-def soft_gate(pool: list[Moments], pooled: Moments, support: BoolArray, feature: int) -> float:
+def soft_gate(
+    pool: list[Moments],
+    pooled: Moments,
+    support: BoolArray,
+    gates: FloatArray,
+    members: IntArray,
+) -> float:
     """Share of a doubtful feature to let through, chosen by risk across environments.
 
     A gate g < 1 is a ridge of (1 - g) / g on the standardised feature. Gates that raise the
     error on the training mixture beyond the guard are not considered.
+
+    Parameters
+    ----------
+    pool : moments of the environments of each partition.
+    pooled : moments of the training mixture.
+    support : (d,) features of the model.
+    gates : (d,) gates so far; the guard holds for all of them together.
+    members : columns of the feature: one, or a group.
     """
     best, chosen = np.inf, 1.0
-    ceiling = GUARD**2 * _risk_of(pooled, pooled, support, feature, 1.0)
+    ceiling = GUARD**2 * _risk_of(pooled, pooled, support, np.ones(len(gates)))
     for gate in GATES:
-        if _risk_of(pooled, pooled, support, feature, gate) > ceiling:
+        tried = gates.copy()
+        tried[members] = gate
+        if _risk_of(pooled, pooled, support, tried) > ceiling:
             break
         risks = [
-            (share, _risk_of(fitted, tested, support, feature, gate))
+            (share, _risk_of(fitted, tested, support, tried))
             for fitted, tested, share in _pairs(pool, int(support.sum()))
         ]
         mean = sum(share * value for share, value in risks)
@@ -58,17 +74,16 @@ def soft_gate(pool: list[Moments], pooled: Moments, support: BoolArray, feature:
     return chosen
 
 
-def gated(m: Moments, feature: int, gate: float) -> Moments:
-    """Moments whose least squares fit lets a share ``gate`` of one feature through."""
+def gated(m: Moments, gates: FloatArray) -> Moments:
+    """Moments whose least squares fit lets a share of each feature through; shut gates pass."""
     scatter = m.scatter.copy()
-    scatter[feature, feature] *= 1.0 / gate
+    place = np.arange(len(gates))
+    scatter[place, place] /= np.where(gates > 0, gates, 1.0)
     return Moments(m.weight, m.mean, scatter)
 
 
-def _risk_of(
-    fitted: Moments, tested: Moments, support: BoolArray, feature: int, gate: float
-) -> float:
-    fit = least_squares(gated(fitted, feature, gate), support)
+def _risk_of(fitted: Moments, tested: Moments, support: BoolArray, gates: FloatArray) -> float:
+    fit = least_squares(gated(fitted, gates), support)
     return risk(tested, fit.coef, fit.intercept)
 
 

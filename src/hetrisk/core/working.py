@@ -94,7 +94,8 @@ def working_fit(rows: Rows, family: Family, extra: FloatArray) -> WorkingFit:
         bread = _inverse(design.T @ (curvature[:, None] * design))
         coef = bread @ (design.T @ (curvature * rows.y))
         return WorkingFit(design, coef, rows.weight * (rows.y - design @ coef), curvature, bread)
-    scale = np.maximum(design[:, 1:].std(axis=0), 1e-12)
+    scale = design[:, 1:].std(axis=0)
+    scale = np.where(scale > 1e-12, scale, 1.0)
     fit = fit_glm_rows(Rows(design[:, 1:] / scale, rows.y, rows.weight), None, family)
     coef = np.append(fit.intercept, fit.coef[0] / scale)
     eta = design @ coef
@@ -105,8 +106,13 @@ def working_fit(rows: Rows, family: Family, extra: FloatArray) -> WorkingFit:
 
 
 def _inverse(gram: FloatArray) -> FloatArray:
-    """Inverse of a Gram matrix after scaling to unit diagonal; a tiny ridge where singular."""
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    unit = gram / np.outer(scale, scale) + RIDGE * np.eye(len(gram))
+    """Inverse of a Gram matrix after scaling to unit diagonal; a tiny ridge where singular.
+
+    A column of zeros is taken to be of size one: its coefficient is then zero.
+    """
+    scale = np.sqrt(np.diag(gram))
+    empty = scale < 1e-150  # its square cannot be divided by
+    scale = np.where(empty, 1.0, scale)
+    unit = gram / np.outer(scale, scale) + np.diag(np.where(empty, 1.0, RIDGE))
     inverse: FloatArray = np.linalg.inv(unit) / np.outer(scale, scale)
     return inverse

@@ -19,6 +19,7 @@ from hetrisk.core.discovery import Partition
 from hetrisk.core.families import Family
 from hetrisk.core.moments import Moments
 from hetrisk.core.rows import FloatArray, Rows, Summed
+from hetrisk.estimators.final import logistic_fit
 from hetrisk.estimators.scales import Scale
 
 Losses = Callable[[Rows], FloatArray]
@@ -71,7 +72,9 @@ def summarise(
     """
     fits = environment_fits(rows, family, partition)
     m = environment_moments(rows, partition)
-    pooled = environment_fits(rows, family, None)
+    pooled = (
+        environment_fits(rows, family, None) if family.closed_form else logistic_fit(rows, family)
+    )
     plain = partial(
         linear_losses, family=family, coef=pooled.coef[0], intercept=pooled.intercept[0]
     )

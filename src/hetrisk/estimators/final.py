@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
 from hetrisk.blocks import Blocks
-from hetrisk.core.comparison import environment_fits
+from hetrisk.core.comparison import EnvironmentFits, environment_fits
 from hetrisk.core.discovery import Discovery
 from hetrisk.core.families import Family
 from hetrisk.core.linear import least_squares
@@ -29,7 +29,7 @@ def linear_fit(rows: Blocks, family: Family, found: Discovery) -> tuple[FloatArr
     """Coefficients and intercept of the linear model of a search, on standardised rows.
 
     The search's own, where it gives them; else a refit on the support by least squares or
-    maximum likelihood. A gate of g < 1 on a feature in the support lets a share of its
+    logistic regression. A gate of g < 1 on a feature in the support lets a share of its
     coefficient through: the refit carries a ridge of (1 - g) / g on that standardised
     feature, which alone would shrink its coefficient to g times itself; for labels the
     coefficients of the refit are scaled by the gates.
@@ -37,7 +37,7 @@ def linear_fit(rows: Blocks, family: Family, found: Discovery) -> tuple[FloatArr
     if found.coef is not None and found.intercept is not None:
         return found.coef, np.asarray(found.intercept, dtype=float)
     if not family.closed_form:
-        fits = environment_fits(rows, family, None, found.support)
+        fits = logistic_fit(rows, family, found.support)
         gates = np.where(found.support, found.gates, 1.0)
         return fits.coef[0] * gates, fits.intercept[0]
     m = rows.sum(moments)
@@ -46,6 +46,20 @@ def linear_fit(rows: Blocks, family: Family, found: Discovery) -> tuple[FloatArr
     scatter[np.diag_indices(len(soft))] += soft * np.diag(m.scatter)[:-1]
     fit = least_squares(Moments(m.weight, m.mean, scatter), found.support)
     return fit.coef, np.asarray(fit.intercept)
+
+
+def logistic_fit(rows: Blocks, family: Family, columns: BoolArray | None = None) -> EnvironmentFits:
+    """Logistic regression on all rows with the penalty scikit-learn has by default.
+
+    ``C = 1`` on standardised features: half the squared coefficients against the sum of the log
+    losses. It vanishes as rows are added, and keeps labels that can be separated finite.
+    """
+    weight = float(rows.sum(_weight))
+    return environment_fits(rows, family, None, columns, ridge=1.0 / max(weight, 1e-300))
+
+
+def _weight(rows: Rows) -> float:
+    return float(rows.weight.sum())
 
 
 def linear_regression(coef: FloatArray, intercept: FloatArray) -> LinearRegression:
