@@ -25,7 +25,7 @@ from scipy.special import chdtrc, fdtrc, ndtr
 from hetrisk.core.families import Bernoulli, Family, Gaussian
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.terms import Term, term_values
-from hetrisk.core.working import WorkingFit, working_fit
+from hetrisk.core.working import MOST_LEVERAGE, WorkingFit, working_fit
 
 LEAN = 2.5  # robust z at which the linear model leans on a feature, more than the flexible one
 NEEDED = 3.0  # robust z at which the flexible model needs it
@@ -140,7 +140,8 @@ def slope_change(
     size = np.where(told, size, 1.0)
     gap = (own * e).sum(axis=0) / size
     left = e - W * (own * gap + level * ((level * e).sum(axis=0) / level_size))
-    influence = own * left / (1.0 - fit.leverage[:, None])
+    leverage = fit.leverage[:, None] + W * (level**2 / level_size + own**2 / size)
+    influence = own * left / (1.0 - np.minimum(leverage, MOST_LEVERAGE))
     error = np.sqrt((influence**2).sum(axis=0)) / size
     lift = (level * (e - W * slope * gap)).sum(axis=0) / level_size
     mean = _mean_slope(fit, features, (second - share) * lift + interaction * gap)
@@ -175,10 +176,8 @@ def _change(gap: FloatArray, error: FloatArray, mean: FloatArray, told: BoolArra
 
 def _mean_slope(fit: WorkingFit, features: IntArray, added: FloatArray) -> FloatArray:
     """Weighted mean slope of each feature once ``added`` (n, m) is part of the prediction."""
-    cross = fit.design.T @ (fit.curvature[:, None] * added)
-    mean: FloatArray = fit.coef[1 + features] - np.einsum(
-        "jk,kj->j", fit.bread[1 + features], cross
-    )
+    moved = fit.bread[1 + features] * (fit.design.T @ (fit.curvature[:, None] * added)).T
+    mean: FloatArray = fit.coef[1 + features] - moved.sum(axis=1)
     return mean
 
 
@@ -327,8 +326,7 @@ def false_discovery(p_values: FloatArray, rate: float) -> BoolArray:
     true = min(1.0, (1 + float((p_values > 0.5).sum())) / (0.5 * max(m, 1)))
     order = np.argsort(p_values, kind="stable")
     # The estimate counts what lies above one half as true: nothing there may be rejected.
-    level = np.minimum(rate / true * np.arange(1, m + 1) / max(m, 1), 0.5)
-    passed = p_values[order] <= level
+    passed = p_values[order] <= np.minimum(rate / true * np.arange(1, m + 1) / max(m, 1), 0.5)
     rejected = np.zeros(m, dtype=bool)
     rejected[order[: int(np.max(np.flatnonzero(passed), initial=-1)) + 1]] = True
     return rejected
