@@ -51,7 +51,7 @@ CHANGE = 1e-5  # p-value at which the slope of a stand-in differs between enviro
 UNSTABLE_INDEX = 0.4  # and how much it must differ, relative to its mean
 CAUSES = 2  # recognised causes of a label that make any stronger consequence of it suspect
 DOMINANCE = 2.0  # without them it must say this many times as much about the label
-OTHERS_EXPLAIN = 0.1  # share of what all features explain that the others must explain alone
+OTHERS_EXPLAIN = 0.1  # share of what all features explain that those which are no effects must
 FEWEST = 30  # rows below which nothing is searched for
 
 
@@ -271,8 +271,8 @@ def _expendable(rows: Rows, family: Family, found: Consequences) -> BoolArray:
 
     The strongest effects leave, as few as possible such that each says more about the label
     (squared correlation) than any feature that stays: `DOMINANCE` times as much, or just more
-    where two causes or more have been recognised. Those that stay must explain a share of what
-    all explain.
+    where two causes or more have been recognised. Features that are not effects must explain a
+    share of what all explain.
     """
     none = np.zeros(len(found.is_effect), dtype=bool)
     if family.closed_form:
@@ -284,7 +284,8 @@ def _expendable(rows: Rows, family: Family, found: Consequences) -> BoolArray:
     for j in effects[np.argsort(-said[effects], kind="stable")]:
         shortcuts[j] = True
         if said[j] > factor * said[~shortcuts].max(initial=0.0):
-            enough = explained_share(rows, family, ~shortcuts) >= OTHERS_EXPLAIN
+            # Effects cannot vouch for each other: with nothing else to go by, all of them stay.
+            enough = explained_share(rows, family, ~found.is_effect) >= OTHERS_EXPLAIN
             return shortcuts if enough else none
     return none
 
