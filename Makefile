@@ -28,6 +28,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+docs: $(READY)
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
 bench: $(READY)
 	$(BIN)/hetrisk bench
 
