@@ -18,6 +18,7 @@ from functools import partial
 
 import numpy as np
 
+from hetrisk.core.dependence import shifting_effects
 from hetrisk.core.invariance import InvarianceProblem
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.selection import GateFit, fit_gates, left_out_risk, mask_values
@@ -79,10 +80,10 @@ def stable_gates(problem: InvarianceProblem, q: Quadratics, groups: IntArray) ->
     invariant predictor.
     """
     affordable = partial(_affordable, problem)
-    best, _ = screen(q, groups, affordable)
+    everything = _without_shifting_effects(problem, q, groups)
+    best, _ = screen(q, groups, affordable, start=everything)
     plain = replace(problem, invariance=0.0, price=0.0)
     least = mask_values(plain, best[None])[0]
-    everything = np.ones(problem.n_gates, dtype=bool)
     first = evidence_by_group(q, groups)
     for group in np.argsort(-first, kind="stable")[:READINGS]:
         if first[group] <= UNDECIDED:
@@ -94,6 +95,20 @@ def stable_gates(problem: InvarianceProblem, q: Quadratics, groups: IntArray) ->
         if risk < least / (1.0 + TOLERANCE):
             best, least = other, risk
     return best
+
+
+def _without_shifting_effects(
+    problem: InvarianceProblem, q: Quadratics, groups: IntArray
+) -> BoolArray:
+    """(G,) all gates but those of effects of the target whose mechanism shifts.
+
+    The slope of such a feature may change by less than its error where its spread plainly does.
+    """
+    gates = np.ones(problem.n_gates, dtype=bool)
+    if not np.isnan(q.total).any():
+        shifting = shifting_effects(q.bend, q.pull, q.total, q.weight, groups)
+        gates[groups[shifting]] = False
+    return gates if gates.any() else ~gates
 
 
 def _affordable(problem: InvarianceProblem, before: BoolArray, after: BoolArray) -> bool:

@@ -20,8 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc, ndtr
+from scipy.special import chdtrc, ndtr
 
+from hetrisk.core.dependence import dependence
 from hetrisk.core.families import Bernoulli, Family, Gaussian
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.terms import Term, term_values
@@ -31,10 +32,7 @@ LEAN = 2.5  # robust z at which the linear model leans on a feature, more than t
 NEEDED = 3.0  # robust z at which the flexible model needs it
 STAND_IN = 0.2  # a stand-in keeps less than this share of its coefficient in the flexible model
 LEAST_ROWS = 20.0  # an environment of fewer effective rows says nothing
-MARGINAL = 1e-6  # p-value at which a feature depends on the others
-CONDITIONAL = 1e-3  # p-value above which it does not, once the target is known ...
 SPREAD = 1.5  # power of the noise whose mean is its spread: near efficient, yet not ruled by tails
-CONDITIONAL_SHARE = 0.02  # ... or the share of the dependence that may be left in large tables
 
 
 @dataclass(frozen=True)
@@ -232,53 +230,15 @@ def consequences(rows: Rows, family: Family, groups: IntArray) -> Consequences:
     known = known - w @ known
     root = np.sqrt(w)[:, None]
     noise = centred - known @ np.linalg.lstsq(root * known, root * centred, rcond=None)[0]
-    before, after, share = _dependence(centred, noise, w, known.shape[1], groups)
-    effect = (before < MARGINAL) & ((after > CONDITIONAL) | (share < CONDITIONAL_SHARE))
+    effective = 1.0 / float((w**2).sum())
+    plain, left = (z.T @ (w[:, None] * z) for z in (centred, noise))
+    found = dependence(plain, left, effective, known.shape[1], groups)
+    effect = found.is_effect
     cause = np.zeros(len(effect), dtype=bool)
     rest = np.flatnonzero(~effect)
-    _, after, kept = _dependence(centred[:, rest], noise[:, rest], w, known.shape[1], groups[rest])
-    cause[rest] = (after < MARGINAL) & (kept > 1.0)
-    return Consequences(effect, cause, share, noise)
-
-
-def _dependence(
-    centred: FloatArray, noise: FloatArray, w: FloatArray, n_known: int, groups: IntArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """p-values that each column is independent of the others, before and after the target is known.
-
-    The third array is the share of the explained variance that is left afterwards.
-    """
-    effective = 1.0 / float((w**2).sum())
-    before, after = _explained(centred, w, groups), _explained(noise, w, groups)
-    total, left = w @ centred**2, w @ noise**2
-    others = np.array([(groups != g).sum() for g in groups], dtype=np.float64)
-    free = effective - others - 1
-    share = after * left / np.maximum(before * total, 1e-12)
-    return _f_test(before, others, free), _f_test(after, others, free - n_known), share
-
-
-def _explained(columns: FloatArray, w: FloatArray, groups: IntArray) -> FloatArray:
-    """(d,) share of each column's variance that columns outside its group explain."""
-    covariance = columns.T @ (w[:, None] * columns)
-    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    correlation = covariance / np.outer(scale, scale) + 1e-9 * np.eye(len(scale))
-    explained = np.zeros(len(scale))
-    for group in np.unique(groups):
-        own, other = np.flatnonzero(groups == group), np.flatnonzero(groups != group)
-        if len(other):
-            cross = correlation[np.ix_(other, own)]
-            solved = np.linalg.solve(correlation[np.ix_(other, other)], cross)
-            explained[own] = (cross * solved).sum(axis=0)
-    clipped: FloatArray = np.clip(explained, 0.0, 1.0 - 1e-12)
-    return clipped
-
-
-def _f_test(explained: FloatArray, df: FloatArray, left: FloatArray) -> FloatArray:
-    """p-value of no linear dependence, one where there are too few rows to say."""
-    sound = (left > 0) & (df > 0)
-    df, left = np.where(sound, df, 1.0), np.where(sound, left, 1.0)
-    p: FloatArray = np.where(sound, fdtrc(df, left, explained / (1 - explained) * left / df), 1.0)
-    return p
+    at = np.ix_(rest, rest)
+    cause[rest] = dependence(plain[at], left[at], effective, known.shape[1], groups[rest]).is_cause
+    return Consequences(effect, cause, found.share, noise)
 
 
 def mechanism_p_value(
