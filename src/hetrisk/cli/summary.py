@@ -96,30 +96,36 @@ def show(summary: dict[str, Any], screen: Console) -> None:
 
 
 def _column_grid(summary: dict[str, Any]) -> Any:
-    records = sorted(
-        summary["columns"], key=lambda r: (r["kept"], -np.nan_to_num(r["instability"], nan=-1.0))
-    )
+    # Most suspicious first. Not by instability: a column that does nothing has a small mean for
+    # its index to be relative to, and can show any number by chance.
+    records = sorted(summary["columns"], key=lambda r: (r["kept"], r["p_value"], -r["cost"]))
     rows: list[tuple[object, ...]] = [
         (
             record["column"],
             record["kind"],
             Text("kept", style="green") if record["kept"] else Text("left out", style="red"),
             number(record["instability"], 2),
+            _chance(record["p_value"]),
             percent(record["cost"]),
         )
         for record in records[:MOST_COLUMNS]
     ]
     hidden = len(records) - len(rows)
     if hidden:
-        rows.append((f"… and {hidden:,} more: see --json", "", "", "", ""))
+        rows.append((f"… and {hidden:,} more: see --json", "", "", "", "", ""))
     heads = [
         ("column", "left"),
         ("kind", "left"),
         ("decision", "left"),
         ("instability", "right"),
+        ("p-value", "right"),
         ("error if left out", "right"),
     ]
     return grid("Columns", heads, rows)
+
+
+def _chance(p_value: float) -> str:
+    return "< 0.0001" if p_value < 1e-4 else number(p_value, 4)
 
 
 def _environment_grid(summary: dict[str, Any]) -> Any:
