@@ -1,0 +1,117 @@
+"""What features say of each other before and after the target is known."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+
+from hetrisk.core.dependence import dependence, shifting_effects
+from hetrisk.core.moments import Moments, moments
+from hetrisk.core.rows import Rows
+from hetrisk.core.stability import quadratics_from_moments
+
+
+def system(seed, spreads, sizes=(1000, 300), n_causes=4):
+    """Causes, a target, and one effect of it whose spread depends on the environment."""
+    rng = np.random.default_rng(seed)
+    blocks = []
+    for spread, size in zip(spreads, sizes, strict=True):
+        causes = rng.standard_normal((size, n_causes))
+        y = causes.sum(axis=1) + 0.5 * rng.standard_normal(size)
+        effect = 0.7 * y + spread * rng.standard_normal(size)
+        blocks.append((np.column_stack([causes, effect]), y))
+    return blocks
+
+
+def covariances(X, y):
+    X, y = X - X.mean(axis=0), y - y.mean()
+    noise = X - np.outer(y, y @ X) / (y @ y)
+    return X.T @ X / len(y), noise.T @ noise / len(y)
+
+
+def environments(blocks):
+    parts = [moments(Rows(X, y, np.ones(len(y)))) for X, y in blocks]
+    stacked = (np.stack([getattr(p, f) for p in parts]) for f in ("weight", "mean", "scatter"))
+    return quadratics_from_moments(Moments(*stacked))
+
+
+def shifting(blocks):
+    q = environments(blocks)
+    d = q.pull.shape[1]
+    return shifting_effects(q.bend, q.pull, q.total, q.weight, np.arange(d))
+
+
+def test_p_value_before_the_target_is_known_is_that_of_the_f_test():
+    X, y = system(0, (1.0,), (300,))[0]
+    found = dependence(*covariances(X, y), len(y), 1, np.arange(5))
+    for j in range(5):
+        others = sm.add_constant(np.delete(X, j, axis=1))
+        expected = sm.OLS(X[:, j], others).fit().f_pvalue
+        assert found.before[j] == pytest.approx(expected, rel=1e-5, abs=1e-12)
+
+
+def test_p_value_after_the_target_is_known_is_that_of_the_partial_f_test():
+    X, y = system(1, (1.0,), (300,))[0]
+    found = dependence(*covariances(X, y), len(y), 1, np.arange(5))
+    for j in range(5):
+        known = sm.add_constant(y)
+        full = sm.OLS(X[:, j], np.column_stack([known, np.delete(X, j, axis=1)])).fit()
+        expected = full.compare_f_test(sm.OLS(X[:, j], known).fit())[1]
+        assert found.after[j] == pytest.approx(expected, rel=1e-4, abs=1e-12)
+
+
+def test_tells_causes_from_effects():
+    X, y = system(2, (1.0,), (1000,))[0]
+    found = dependence(*covariances(X, y), len(y), 1, np.arange(5))
+    assert found.is_effect.tolist() == [False] * 4 + [True]
+    rest = dependence(*(c[:4, :4] for c in covariances(X, y)), len(y), 1, np.arange(4))
+    assert rest.is_cause.all()
+
+
+def test_columns_of_one_group_are_not_asked_about_each_other():
+    rng = np.random.default_rng(3)
+    first = rng.standard_normal(500)
+    X = np.column_stack([first, first + 0.1 * rng.standard_normal(500), rng.standard_normal(500)])
+    plain, given = covariances(X, rng.standard_normal(500))
+    apart = dependence(plain, given, 500, 1, np.array([0, 1, 2]))
+    together = dependence(plain, given, 500, 1, np.array([0, 0, 1]))
+    assert apart.before[0] < 1e-6 < together.before[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_finds_the_effect_whose_spread_shifts(seed):
+    assert shifting(system(seed, (0.4, 1.2))).tolist() == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_leaves_an_effect_with_one_mechanism_alone(seed):
+    assert not shifting(system(seed, (0.8, 0.8))).any()
+
+
+def test_spread_of_causes_may_differ():
+    rng = np.random.default_rng(4)
+    blocks = []
+    for scale in (1.0, 3.0):
+        X = scale * rng.standard_normal((500, 3))
+        blocks.append((X, X.sum(axis=1) + rng.standard_normal(500)))
+    assert not shifting(blocks).any()
+
+
+def test_variances_are_compared_as_bartlett_does():
+    """With no slope on y to speak of, the statistic is that of scipy up to a degree of freedom."""
+    rng = np.random.default_rng(5)
+    samples = [rng.standard_normal(400), 1.25 * rng.standard_normal(400)]
+    strong = [rng.standard_normal(400), 2.0 * rng.standard_normal(400)]
+    assert stats.bartlett(*samples).pvalue < 1e-3
+    blocks = system(6, (1.0, 1.0), (400, 400))
+    for (X, y), noise in zip(blocks, samples, strict=True):
+        X[:, 4] = 0.7 * y + noise
+    assert shifting(blocks)[4]
+    for (X, y), noise in zip(blocks, strong, strict=True):
+        X[:, 4] = 0.7 * y + noise[::-1]
+    assert shifting(blocks)[4]
+
+
+def test_one_environment_or_few_rows_say_nothing():
+    assert not shifting(system(7, (0.4,), (1000,))).any()
+    assert not shifting(system(7, (0.4, 1.2), (8, 6))).any()
