@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from hetrisk.blocks import ArrayBlocks, as_blocks, write_columns
+from hetrisk import blocks  # write_columns is looked up when called: it needs pyarrow
+from hetrisk.blocks import ArrayBlocks, as_blocks
 from hetrisk.core.rows import Rows
 
 __all__ = ["write_environments", "write_predictions"]
@@ -30,7 +31,7 @@ def write_predictions(model: Any, X: Any, path: str | Path) -> Path:
     """
     check_is_fitted(model)
     source = as_blocks(X).without_target()
-    return write_columns(source, partial(_predictions, model=model), path)
+    return blocks.write_columns(source, partial(_predictions, model=model), path)
 
 
 def write_environments(model: Any, X: Any, path: str | Path, y: Any = None) -> Path:
@@ -49,7 +50,7 @@ def write_environments(model: Any, X: Any, path: str | Path, y: Any = None) -> P
     source, classes = as_blocks(X, y), getattr(model, "classes_", None)
     if classes is not None:
         source = source.encoded(classes)
-    return write_columns(source, partial(_environments, model=model, classes=classes), path)
+    return blocks.write_columns(source, partial(_environments, model=model, classes=classes), path)
 
 
 def _predictions(rows: Rows, model: Any) -> dict[str, np.ndarray]:

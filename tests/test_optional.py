@@ -1,0 +1,48 @@
+"""Without the optional dependencies everything that does not need them works."""
+
+import subprocess
+import sys
+
+import pytest
+
+from hetrisk.datasets import load_task
+
+OPTIONAL = ("pyarrow", "dask", "distributed", "matplotlib", "polars", "statsmodels", "psutil")
+BARE = f"import sys; sys.modules.update(dict.fromkeys({OPTIONAL!r})); "
+
+
+def bare(code, folder):
+    """Run code in a Python that has none of the optional dependencies."""
+    return subprocess.run(
+        [sys.executable, "-c", BARE + code], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def hetrisk(folder, *arguments):
+    done = bare(f"from hetrisk.cli import main; sys.argv[1:] = {arguments!r}; main()", folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def table(tmp_path):
+    task = load_task("selection_bias", seed=0)
+    lines = [",".join([*task.feature_names, "y"])]
+    rows = zip(task.train.X[:400], task.train.y[:400], strict=True)
+    lines += [",".join(f"{value:.4f}" for value in [*x, y]) for x, y in rows]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    return tmp_path
+
+
+def test_a_table_is_fitted_explained_kept_and_predicted(table):
+    fit = ("fit", "table.csv", "--target", "y", "--out", "m.skops", "--report", "m.html")
+    assert "Model written to m.skops" in hetrisk(table, *fit)
+    assert (table / "m.html").stat().st_size > 10_000
+    assert len(hetrisk(table, "predict", "m.skops", "table.csv").splitlines()) == 401
+
+
+@pytest.mark.parametrize("name", ["ParquetBlocks", "DaskBlocks", "write_columns"])
+def test_what_needs_them_says_so(tmp_path, name):
+    done = bare(f"from hetrisk.blocks import {name}", tmp_path)
+    assert done.returncode == 1
+    assert "which is not installed: pip install 'hetrisk[" in done.stderr
