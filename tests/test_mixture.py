@@ -391,3 +391,25 @@ def test_the_search_ends_at_the_largest_number_allowed():
         max_environments=2,
     )
     assert selection.solution.value.n_environments == 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_extrapolated_variances_stay_above_the_floor(seed):
+    """Rows that lie on a plane tempt a component to collapse on them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 6))
+    noisy = X[:, 1] + 1e-3 * rng.normal(size=60)
+    y = 2 * X[:, 0] + 1 + np.where(rng.random(60) < 0.3, 0.0, noisy)
+    design = np.column_stack([np.ones(60), X])
+    residual = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    found = fit_mixture(
+        ArrayBlocks(X, y),
+        2,
+        Gaussian(),
+        tied_variance=False,
+        variance_floor=1e-3,
+        n_init=12,
+        seed=seed,
+        max_iter=10,
+    )
+    assert found.value.variance.min() >= 1e-3 * np.mean(residual**2) * (1 - 1e-9)

@@ -253,6 +253,17 @@ def test_a_constant_column_in_a_homogeneous_table(cls):
     assert np.ravel(model.coef_)[3] == 0.0
 
 
+@pytest.mark.parametrize("method", ["pooled", "gates"])
+def test_a_column_that_varies_by_rounding_alone_is_not_fitted(method):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(300, 3)), 1e6 + 1e-7 * rng.normal(size=300)])
+    y = X[:, 0] + rng.normal(size=300)
+    model = HRMRegressor(method=method, random_state=0).fit(X, y)
+    assert not model.support_[3]
+    assert model.coef_[3] == 0.0
+    assert abs(model.intercept_) < 1.0
+
+
 # Groups of columns.
 
 

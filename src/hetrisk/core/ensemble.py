@@ -12,7 +12,7 @@ it is halved, and given up when halving does not help.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -189,7 +189,12 @@ def climb(evaluate: Evaluate, state: Climb, rules: Rules) -> Climb:
     """
     plain = maximisation(state.expectation, state.mixtures, rules)
     is_plain = state.before is None
-    candidate = plain if state.before is None else squared(state.before, state.mixtures, plain)
+    candidate = plain
+    if state.before is not None:
+        candidate = squared(state.before, state.mixtures, plain)
+        # An extrapolated variance knows no floor: it would pass it, and rise on a few rows.
+        floored = np.maximum(candidate.variance, rules.variance_floor)
+        candidate = replace(candidate, variance=floored)
     target = state.mixtures if is_plain else plain
     for _ in range(HALVINGS):
         expected = evaluate(candidate)

@@ -119,7 +119,7 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         """
         rows, family = self._check(X, y, sample_weight)
         scale = measure_scale(rows, family)
-        standard = rows.standardised(scale.centre, scale.spread)
+        standard = rows.standardised(scale.centre, scale.divisor)
         groups = feature_gates(self.feature_groups, rows.n_features)
         with single_blas_thread():  # many small products: threads would wait for each other
             found = METHODS[self.method](standard, family, groups, self._settings())
@@ -221,7 +221,7 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         rows = as_blocks(self, X, y, labels=is_classifier(self), reset=False)
         if is_classifier(self):
             rows = rows.encoded(self.classes_)
-        return rows.standardised(self._scale.centre, self._scale.spread)
+        return rows.standardised(self._scale.centre, self._scale.divisor)
 
     @abstractmethod
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:

@@ -82,7 +82,7 @@ class _Invariant(BaseEstimator, ABC):
         rows, family = self._check(X, y, sample_weight, shares)
         self.environment_names_ = rows.environment_labels if names is None else names
         scale = measure_scale(rows, family)
-        standard = rows.standardised(scale.centre, scale.spread)
+        standard = rows.standardised(scale.centre, scale.divisor)
         groups = feature_gates(self.feature_groups, rows.n_features)
         found = select(standard, family, groups, None, self._settings(), self.penalty).choice
         self.support_ = found.fit.support[groups] & ~scale.constant

@@ -25,6 +25,14 @@ class Scale:
     constant: BoolArray
     constant_target: bool = False
 
+    @property
+    def divisor(self) -> FloatArray:
+        """(p,) what to divide by: the spread, infinite for features that never vary.
+
+        Rounding is all that is left of such a feature; divided away, it cannot be fitted.
+        """
+        return np.where(np.append(self.constant, False), np.inf, self.spread)
+
     def features(self, X: FloatArray) -> FloatArray:
         """Return standardised features."""
         return (X - self.centre[:-1]) / self.spread[:-1]
