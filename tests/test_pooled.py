@@ -442,6 +442,22 @@ def test_what_a_misleading_sample_left_out_comes_back(kind):
     assert "not borne out by all rows" in found.evidence.reason[5]
 
 
+def test_a_feature_that_varies_outside_the_sample_alone_is_kept():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 4))
+    X[:, 2:] = 0.0
+    X[-3:, 2] = 1.0
+    y = X @ [1.0, -1.0, 30.0, 0.0] + 0.3 * rng.normal(size=12_000)
+    whole = Rows(X, y, np.ones(12_000))
+    few = Rows(X[:5000], y[:5000], np.ones(5000))
+    found = pooled.discover(Source(whole, few), Gaussian(), np.arange(4), SearchSettings())
+    assert found.verdict == HOMOGENEOUS
+    assert found.support.tolist() == [True, True, True, False]
+    assert found.gates.tolist() == [1, 1, 1, 0]
+    assert found.evidence.reason[2] == "Kept: it varies too rarely to judge."
+    assert found.evidence.reason[3] == "Left out: it never varies."
+
+
 def test_consequences_of_a_label_are_not_asked_again():
     rng = np.random.default_rng(0)
     n = 12_000

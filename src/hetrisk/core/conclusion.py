@@ -59,6 +59,7 @@ def conclude(
     latent = _latent(trail, sample, family, left, settings)
     verdict = _verdict(support, left, latent)
     support = trail.varies if verdict == UNSTABLE else support
+    support = support | _unseen(trail, rows, sample, groups, support)
     # A soft gate is a ridge of least squares; for labels it would be a guess.
     soft = verdict != UNSTABLE and family.closed_form
     gates = _gates(trail, sample, support, groups) if soft else support.astype(np.float64)
@@ -88,6 +89,18 @@ def _verdict(support: BoolArray, left: BoolArray, latent: LatentSlopes | None) -
     if left.any():
         return INVARIANT if support.any() else UNSTABLE
     return HOMOGENEOUS if latent is None else UNSTABLE
+
+
+def _unseen(
+    trail: Trail, rows: RowSource, sample: Rows, groups: IntArray, support: BoolArray
+) -> BoolArray:
+    """(d,) features that vary, but not in the sample: they stay, unless their group left."""
+    if trail.varies.all() or rows.n_rows <= len(sample):
+        return np.zeros_like(trail.varies)
+    varies = np.diag(rows.sum(moments).scatter)[:-1] > 0
+    gone = np.isin(groups, groups[trail.varies & ~support])
+    unseen: BoolArray = varies & ~trail.varies & ~gone
+    return unseen
 
 
 def _gates(trail: Trail, sample: Rows, support: BoolArray, groups: IntArray) -> FloatArray:
@@ -182,7 +195,7 @@ def _pool(trail: Trail, left: BoolArray) -> list[Probe]:
 def _reason(trail: Trail, j: int, gates: FloatArray, verdict: str) -> str:
     numbers = f"instability {trail.index[j]:.2f}, p = {_p(trail.p_value[j])}"
     if not trail.varies[j]:
-        return "Left out: it never varies."
+        return "Kept: it varies too rarely to judge." if gates[j] else "Left out: it never varies."
     if gates[j] == 0:
         return f"Left out: {WHY[trail.route[j]]} ({numbers})."
     if trail.route[j] and verdict == UNSTABLE:
