@@ -285,19 +285,49 @@ def test_a_group_leaves_as_one_and_stays_as_one():
     assert "1 of 10 features left out" in model.verdict_reason_
 
 
-def test_a_group_in_doubt_has_one_gate(monkeypatch):
+def in_doubt(monkeypatch, shifts):
+    """Three causes, a group of two steady effects held at a gate, and an effect that may shift."""
     monkeypatch.setattr("hetrisk.core.conclusion.DOUBT", 1.1)
+    monkeypatch.setattr("hetrisk.core.conclusion.soft_gate", lambda *given: 0.5)
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 5))
+    X = rng.normal(size=(2000, 6))
     y = X[:, :3] @ [1.0, -1.0, 0.8] + 0.7 * rng.normal(size=2000)
-    X[:, 3:] = y[:, None] + rng.normal(size=(2000, 2))
-    chosen = iter([0.5])
-    monkeypatch.setattr("hetrisk.core.conclusion.soft_gate", lambda *given: next(chosen))
-    model = HRMRegressor(random_state=0, feature_groups=[0, 1, 2, 3, 3]).fit(X, y)
-    assert model.verdict_ == HOMOGENEOUS
-    assert model.gates_.tolist() == [1, 1, 1, 0.5, 0.5]
-    assert "1 of them in doubt and kept in part" in model.verdict_reason_
+    X[:, 3:] = y[:, None] + rng.normal(size=(2000, 3))
+    if shifts:
+        X[:, 5] = y + np.where(X[:, 0] > 0, 0.4, 2.0) * rng.normal(size=2000)
+    return HRMRegressor(random_state=0, feature_groups=[0, 1, 2, 3, 3, 4]).fit(X, y)
+
+
+def test_a_group_in_doubt_has_one_gate(monkeypatch):
+    model = in_doubt(monkeypatch, shifts=True)
+    assert model.verdict_ == INVARIANT
+    assert model.gates_.tolist() == [1, 1, 1, 0.5, 0.5, 0]
     assert model.evidence_.reason[4].startswith("Kept in part, gate 0.50")
+
+
+def test_a_homogeneous_table_gets_plain_erm_whatever_the_doubts(monkeypatch):
+    model = in_doubt(monkeypatch, shifts=False)
+    assert model.verdict_ == HOMOGENEOUS
+    assert model.gates_.tolist() == [1] * 6
+    assert "The model is plain ERM" in model.verdict_reason_
+
+
+@pytest.mark.parametrize("noise", ["t3", "exponential", "two spreads"])
+def test_a_steady_consequence_stays_whatever_its_noise(noise):
+    """With noise that is not normal, what an effect says of y bends; that is no shift."""
+    stayed = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(2000, 5))
+        y = X[:, :4].sum(axis=1) + 0.5 * rng.normal(size=2000)
+        drawn = {
+            "t3": rng.standard_t(3, 2000),
+            "exponential": rng.exponential(size=2000),
+            "two spreads": rng.normal(size=2000) * np.where(rng.random(2000) < 0.8, 0.4, 2.0),
+        }
+        X[:, 4] = 0.7 * y + drawn[noise]
+        stayed += HRMRegressor(random_state=0).fit(X, y).support_[4]
+    assert stayed >= 4
 
 
 # Settings and records.

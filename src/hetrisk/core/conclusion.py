@@ -60,8 +60,9 @@ def conclude(
     verdict = _verdict(support, left, latent)
     support = trail.varies if verdict == UNSTABLE else support
     support = support | _unseen(trail, rows, sample, groups, support)
-    # A soft gate is a ridge of least squares; for labels it would be a guess.
-    soft = verdict != UNSTABLE and family.closed_form
+    # A soft gate is a ridge of least squares; for labels it would be a guess. Where nothing left,
+    # the model is plain ERM.
+    soft = verdict == INVARIANT and family.closed_form
     gates = _gates(trail, sample, support, groups) if soft else support.astype(np.float64)
     environments = _environments(rows, family, left, verdict, settings)
     partition = environments.value
@@ -79,7 +80,7 @@ def conclude(
         partition=partition,
         evidence=evidence,
         verdict=verdict,
-        reason=_sentence(trail, sample, family, left, gates, groups, latent),
+        reason=_sentence(trail, sample, family, left, groups, latent),
         history=_history(trail, support, environments),
     )
 
@@ -216,7 +217,6 @@ def _sentence(
     sample: Rows,
     family: Family,
     left: BoolArray,
-    gates: FloatArray,
     groups: IntArray,
     latent: LatentSlopes | None,
 ) -> str:
@@ -233,8 +233,8 @@ def _sentence(
         return (
             f"No usable heterogeneity: of {n_features} features, {suspects or 'none'} came under "
             "suspicion of standing in for a curve or being a consequence of the target"
-            f"{', and none was found to change its role' if suspects else ''}. "
-            f"{_model(gates, groups)}"
+            f"{', and none was found to change its role' if suspects else ''}. The model is plain "
+            "ERM on all features."
         )
     routes = [trail.route[np.flatnonzero(left & (groups == g))[0]] for g in np.unique(groups[left])]
     parts = [f"{routes.count(name)} {name}" for name in WHY if name in routes]
@@ -249,14 +249,6 @@ def _sentence(
         f"{len(routes)} of {n_features} features left out ({', '.join(parts)}). Where nothing "
         f"shifts, that costs {price:.1f} % more {unit}."
     )
-
-
-def _model(gates: FloatArray, groups: IntArray) -> str:
-    """Name the model of a homogeneous table: plain, unless a doubtful feature is held back."""
-    partly = len(np.unique(groups[(gates > 0) & (gates < 1)]))
-    if not partly:
-        return "The model is plain ERM on all features."
-    return f"The model is ERM on all features, {partly} of them in doubt and kept in part."
 
 
 def _price(sample: Rows, family: Family, support: BoolArray, varies: BoolArray) -> float:
