@@ -6,6 +6,7 @@
     python benchmarks/study_pooled.py labels --seeds 20
     python benchmarks/study_pooled.py calibration --seeds 20
     python benchmarks/study_pooled.py boosted --seeds 5
+    HETRISK_DATA=... python benchmarks/study_pooled.py houses
 
 Seeds start at --first, so that any run can be made on seeds nobody has looked at.
 """
@@ -19,9 +20,12 @@ from collections.abc import Callable
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.baselines import OneStandardErrorRidgeRegressor
 from hetrisk.datasets import load_task
 from homogeneous import classification_families, families
 
@@ -55,6 +59,9 @@ VARIATIONS: dict[str, tuple[str, dict]] = {
     "anti-causal 7/3": ("anti_causal", {"n_phi": 7, "n_psi": 3}),
     "anti-causal 12/2": ("anti_causal", {"n_phi": 12, "n_psi": 2}),
 }
+
+
+CHOICES = ("power", "variations", "harm", "labels", "calibration", "boosted", "houses")
 
 
 def rmse(model, X: np.ndarray, y: np.ndarray) -> float:
@@ -209,11 +216,27 @@ def boosted(seeds: list[int]) -> None:
         print(f"seed {seed}: {ours:.3f} {best:.3f}", flush=True)
 
 
+def houses() -> None:
+    """Train on each period of the year built in turn, test on the other five."""
+    task = load_task("house_price")
+    periods = {"1900-1919": (task.train.X, task.train.y), **task.test}
+    print("trained on | mean RMSE over the others: HRM, ERM, ridge CV, one-standard-error ridge")
+    for name, (X, y) in periods.items():
+        models = [
+            HRMRegressor(random_state=0, feature_groups=task.feature_groups),
+            LinearRegression(),
+            make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 5, 33))),
+            OneStandardErrorRidgeRegressor(),
+        ]
+        fitted = [model.fit(X, y) for model in models]
+        others = [test for other, test in periods.items() if other != name]
+        errors = [np.mean([rmse(model, *test) for test in others]) for model in fitted]
+        print(f"{name} | " + "  ".join(f"{e:.3f}" for e in errors) + f" | {fitted[0].verdict_}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "what", choices=["power", "variations", "harm", "labels", "calibration", "boosted"]
-    )
+    parser.add_argument("what", choices=[*CHOICES])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=2)
@@ -225,6 +248,8 @@ def main() -> None:
         power(VARIATIONS, seeds, given.jobs)
     elif given.what == "boosted":
         boosted(seeds)
+    elif given.what == "houses":
+        houses()
     else:
         {"harm": harm, "labels": labels, "calibration": calibration}[given.what](seeds, given.jobs)
 
