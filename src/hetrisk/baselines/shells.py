@@ -25,7 +25,7 @@ from hetrisk.baselines.risks import LogisticRisks, SquaredRisks
 from hetrisk.core.rows import FloatArray
 
 
-class Method(BaseEstimator, ABC):  # type: ignore[misc]
+class Method(BaseEstimator, ABC):
     """A way from a problem to weights, with one strength that the rule of `choice` may choose.
 
     Attributes
@@ -70,7 +70,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         )
 
 
-class LinearRegressorShell(RegressorMixin, Method):  # type: ignore[misc]
+class LinearRegressorShell(RegressorMixin, Method):
     """Least squares face: ``coef_`` (d,), ``intercept_``, ``choices_`` (one `Choice`)."""
 
     def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
@@ -100,7 +100,7 @@ class LinearRegressorShell(RegressorMixin, Method):  # type: ignore[misc]
         return predicted
 
 
-class LinearClassifierShell(ClassifierMixin, Method):  # type: ignore[misc]
+class LinearClassifierShell(ClassifierMixin, Method):
     """Logistic face: ``classes_``, ``coef_`` (1 or C, d), ``intercept_``, ``choices_``."""
 
     def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:

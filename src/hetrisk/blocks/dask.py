@@ -204,7 +204,7 @@ def _check_features(X: Any) -> tuple[str, ...] | None:
 def _partitions(collection: Any) -> list[Delayed]:
     """Return the partitions by rows: all columns of an array in one chunk."""
     if isinstance(collection, da.Array) and collection.ndim == 2:
-        collection = collection.rechunk({1: -1})  # type: ignore[no-untyped-call]
+        collection = collection.rechunk({1: -1})
     parts = collection.to_delayed()
     return parts.ravel().tolist() if isinstance(parts, np.ndarray) else list(parts)
 
@@ -225,7 +225,7 @@ def _aligned(value: Any, lengths: list[int], name: str) -> list[Any]:
             raise ValueError(
                 f"{name} must have length n_samples={sum(lengths)}; got {value.shape[0]}."
             )
-        value = value.rechunk({0: tuple(lengths)})  # type: ignore[no-untyped-call]
+        value = value.rechunk({0: tuple(lengths)})
     parts = _partitions(value)
     if len(parts) != len(lengths):
         raise ValueError(
@@ -236,7 +236,7 @@ def _aligned(value: Any, lengths: list[int], name: str) -> list[Any]:
 
 def _compute(tasks: Sequence[Delayed]) -> list[Any]:
     with single_blas_thread():
-        return list(compute(*tasks))  # type: ignore[no-untyped-call]
+        return list(compute(*tasks))
 
 
 def _shared(function: Callable[[Rows], Any]) -> Delayed:

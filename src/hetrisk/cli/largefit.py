@@ -123,7 +123,7 @@ class _cluster:
         except ImportError:
             raise TableError("--dask needs dask: pip install 'hetrisk[dask]'") from None
         try:
-            self.client = Client(self.address, timeout=SECONDS_TO_ANSWER)  # type: ignore[no-untyped-call]
+            self.client = Client(self.address, timeout=SECONDS_TO_ANSWER)
         except (OSError, ValueError, TypeError) as error:
             reason = str(error) or type(error).__name__
             message = f"no dask scheduler answers there ({reason})."
@@ -156,9 +156,7 @@ def _blocks(path: Path, target: str, encoder: TableEncoder, cluster: Any) -> Blo
     files, numbers = zip(*groups, strict=True)
     columns = [*names, target]
     meta = _row_group(*groups[0], columns).iloc[:0]
-    table = dd.from_map(  # type: ignore[no-untyped-call]
-        _row_group, files, numbers, columns=columns, meta=meta
-    )
+    table = dd.from_map(_row_group, files, numbers, columns=columns, meta=meta)
     return DaskBlocks(table[names], table[target])
 
 

@@ -19,7 +19,7 @@ from hetrisk.tables.inference import LeftOut, understand
 MOST_FEATURES = 2000
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table of anything into numbers, and remember how.
 
     Numbers stay, with missing values replaced by the median; words for true and false become 1
