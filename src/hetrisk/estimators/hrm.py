@@ -251,13 +251,12 @@ class HRMRegressor(RegressorMixin, _HRM):
     n_environments : environments of a partition, or ``"auto"``.
     max_rounds : most rounds of clustering and selection; 1 with ``"gates"`` is HRM-s.
     final_estimator : estimator fitted on the selected features; None for least squares.
-    invariance_penalty : strength lambda of the penalty on gradients that differ between
-        environments, or ``"auto"``.
-    gate_penalty : price alpha of an open gate, or ``"auto"``.
-    gate_noise : standard deviation of the gates.
+    invariance_penalty, gate_penalty, gate_noise : with ``"gates"`` only: strength lambda of the
+        penalty on gradients that differ between environments, or ``"auto"``; price alpha of an
+        open gate, or ``"auto"``; standard deviation of the gates. The pooled search has none.
     feature_groups : a name or integer per column; columns of one group share a decision.
     random_state : seed of every random choice.
-    n_jobs : workers for independent parts of the search (threads; None for one).
+    n_jobs : with ``"gates"`` only: threads for the clusterings tried in a round; None for one.
     verbose : 1 prints a line a round.
 
     Attributes
