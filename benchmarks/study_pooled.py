@@ -3,6 +3,7 @@
     python benchmarks/study_pooled.py power --seeds 20
     python benchmarks/study_pooled.py variations --seeds 10
     python benchmarks/study_pooled.py harm --seeds 20
+    python benchmarks/study_pooled.py steady --seeds 60
     python benchmarks/study_pooled.py labels --seeds 20
     python benchmarks/study_pooled.py calibration --seeds 20
     python benchmarks/study_pooled.py boosted --seeds 5
@@ -61,7 +62,7 @@ VARIATIONS: dict[str, tuple[str, dict]] = {
 }
 
 
-CHOICES = ("power", "variations", "harm", "labels", "calibration", "boosted", "houses")
+CHOICES = ("power", "variations", "harm", "steady", "labels", "calibration", "boosted", "houses")
 
 
 def rmse(model, X: np.ndarray, y: np.ndarray) -> float:
@@ -143,6 +144,46 @@ def label_harm_run(draw: Callable, seed: int) -> tuple[float, str]:
     scale = X.std(axis=0) + 1e-12
     plain = LogisticRegression(C=1e6, max_iter=2000).fit(X / scale, y)
     return plain.score(A / scale, b) - model.score(A, b), model.verdict_
+
+
+NOISES: dict[str, Callable] = {
+    "normal": lambda rng, y, shape: rng.standard_normal(shape),
+    "t3": lambda rng, y, shape: rng.standard_t(3, shape),
+    "exponential": lambda rng, y, shape: rng.exponential(1.0, shape),
+    "follows y": lambda rng, y, shape: (0.3 + np.abs(y))[:, None] * rng.standard_normal(shape),
+    "two spreads": lambda rng, y, shape: (
+        np.where(rng.random(shape) < 0.1, 3.0, 1.0) * rng.standard_normal(shape)
+    ),
+}
+
+
+def steady_run(noise: Callable, skewed: bool, n_phi: int, n_psi: int, seed: int) -> np.ndarray:
+    """Environments that shift causes of y, and effects of y with one mechanism everywhere."""
+    rng = np.random.default_rng(seed)
+    n = 1200
+    phi = rng.standard_normal((n, n_phi))
+    phi[:, 3:5] += np.array([[1, 1], [1, -1], [-1, 1]])[
+        rng.choice(3, n, p=[10 / 12, 1 / 12, 1 / 12])
+    ]
+    phi = np.exp(0.7 * phi) if skewed else phi
+    y = phi @ rng.normal(1.0, 1.0, n_phi) + 0.3 * rng.standard_normal(n)
+    psi = np.outer(y, rng.normal(0.5, 0.1, n_psi))
+    psi += 0.5 * noise(rng, (y - y.mean()) / y.std(), psi.shape)
+    model = HRMRegressor(random_state=seed).fit(np.hstack([phi, psi]), y)
+    out = ~model.support_
+    return np.array([out[n_phi:].mean(), out[:n_phi].any(), out.any()])
+
+
+def steady(seeds: list[int], jobs: int) -> None:  # lambdas do not travel: one process
+    print("noise | share of steady effects left out | runs with a cause left out | with anything")
+    for name, noise in NOISES.items():
+        for skewed in (False, True):
+            for n_phi, n_psi in ((9, 1), (5, 5)):
+                setting = (noise, skewed, n_phi, n_psi)
+                runs = [steady_run(*setting, s) for s in seeds]
+                shares = "  ".join(f"{share:.3f}" for share in np.mean(runs, axis=0))
+                label = f"{name}{', log-normal causes' if skewed else ''}, {n_phi}/{n_psi}"
+                print(f"{label} | {shares}", flush=True)
 
 
 def shortcut(rng: np.random.Generator, n: int, disagree: np.ndarray, spread: float):
@@ -251,7 +292,8 @@ def main() -> None:
     elif given.what == "houses":
         houses()
     else:
-        {"harm": harm, "labels": labels, "calibration": calibration}[given.what](seeds, given.jobs)
+        parts = {"harm": harm, "steady": steady, "labels": labels, "calibration": calibration}
+        parts[given.what](seeds, given.jobs)
 
 
 if __name__ == "__main__":

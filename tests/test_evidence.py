@@ -3,26 +3,20 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
 from hetrisk.core.evidence import (
     Change,
-    any_direction,
     consequences,
     explained_share,
-    false_discovery,
     leaving_out_cost,
     mean_log_likelihood,
-    mechanism_p_value,
     one_against_rest,
     redundancy,
     slope_change,
     squared_correlation,
     two_sided,
-    wald_p_value,
 )
 from hetrisk.core.families import Bernoulli, Gaussian
 from hetrisk.core.rows import Rows
@@ -152,8 +146,6 @@ def test_causes_and_effects_of_a_planted_system(labels):
     assert found.is_effect.tolist() == [False, False, False, True, True]
     assert found.is_cause.tolist() == [True, True, True, False, False]
     assert (found.share[3:] < 0.1).all()
-    basis = np.clip(rows.y, -4, 4)[:, None] ** ([0, 1] if labels else [0, 1, 2, 3])
-    np.testing.assert_allclose(basis.T @ found.noise, 0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -181,107 +173,9 @@ def test_a_group_does_not_count_as_its_own_company():
     assert not alone.is_cause.any()
 
 
-def mechanism(rows, family=None, j=3):
-    family = Gaussian() if family is None else family
-    groups = np.arange(rows.X.shape[1])
-    return mechanism_p_value(rows, family, groups, consequences(rows, family, groups), j)
-
-
-@pytest.mark.parametrize(
-    "spread", [None, lambda X, y, hidden: 0.3 + np.abs(y)], ids=["even", "follows y"]
-)
-def test_the_test_of_one_mechanism_keeps_its_level(spread):
-    p = np.array([mechanism(causal(n=600, seed=seed, spread=spread)) for seed in range(200)])
-    assert stats.binom.sf((p < 0.05).sum() - 1, len(p), 0.05) > 1e-3
-    assert stats.binom.sf((p < 0.2).sum() - 1, len(p), 0.2) > 1e-3
-
-
-@pytest.mark.parametrize(
-    "spread",
-    [
-        lambda X, y, hidden: np.where(X[:, 0] > 0, 1.5, 0.5),
-        lambda X, y, hidden: np.where(hidden, 1.5, 0.3),
-    ],
-    ids=["with a cause", "with the other effect"],
-)
-@pytest.mark.parametrize("labels", [False, True])
-def test_the_test_of_one_mechanism_has_power(spread, labels):
-    family = Bernoulli() if labels else Gaussian()
-    for seed in range(5):
-        assert mechanism(causal(n=1500, seed=seed, spread=spread, labels=labels), family) < 1e-4
-
-
-def test_the_columns_of_its_own_group_are_no_evidence_against_a_mechanism():
-    rng = np.random.default_rng(0)
-    rows = causal(n=1500)
-    twin = rows.X[:, 3] * np.sign(rng.normal(size=1500) + 0.2)  # its spread is that of column 3
-    wide = Rows(np.column_stack([rows.X, np.abs(rows.X[:, 3]), twin]), rows.y, rows.weight)
-    for groups, low in ((np.array([0, 1, 2, 3, 4, 3, 3]), False), (np.arange(7), True)):
-        found = consequences(wide, Gaussian(), groups)
-        assert (mechanism_p_value(wide, Gaussian(), groups, found, 3) < 1e-3) == low
-
-
-def test_wald_p_value_is_the_chi_squared_test():
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(4, 4))
-    covariance, coef = root @ root.T, rng.normal(size=4)
-    expected = stats.chi2.sf(coef @ np.linalg.inv(covariance) @ coef, 4)
-    assert wald_p_value(coef, covariance) == pytest.approx(expected, rel=1e-6)
-
-
-def test_wald_p_value_counts_a_direction_once():
-    once = wald_p_value(np.array([2.0]), np.eye(1))
-    assert once == pytest.approx(2 * stats.norm.sf(2.0))
-    assert wald_p_value(np.array([2.0, 2.0]), np.ones((2, 2))) == pytest.approx(once)
-
-
-def test_one_large_direction_among_many_is_seen():
-    coef = np.zeros(50)
-    coef[7] = 5.0
-    p = any_direction(coef, np.eye(50))
-    assert p == pytest.approx(2 * 50 * 2 * stats.norm.sf(5.0))
-    assert p < wald_p_value(coef, np.eye(50))
-    assert any_direction(np.zeros(3), np.eye(3)) == 1.0
-
-
 def test_two_sided_p_values():
     z = np.array([-1.96, 0.0, 3.0])
     np.testing.assert_allclose(two_sided(z), 2 * stats.norm.sf(np.abs(z)))
-
-
-def by_hand(p_values, rate):
-    """Benjamini and Hochberg with the share of true hypotheses of Storey, one by one."""
-    m = len(p_values)
-    true = min(1.0, (1 + sum(p > 0.5 for p in p_values)) / (0.5 * m))
-    best = 0
-    for k, p in enumerate(sorted(p_values), start=1):
-        if p <= 0.5 and p * true * m <= rate * k:
-            best = k
-    cut = sorted(p_values)[best - 1] if best else -1.0
-    return [bool(p <= cut) for p in p_values]
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=80), st.sampled_from([0.05, 0.1, 0.2]))
-def test_false_discovery_by_hand(p_values, rate):
-    assert false_discovery(np.array(p_values), rate).tolist() == by_hand(p_values, rate)
-
-
-def test_false_discovery_is_plain_benjamini_hochberg_where_half_or_more_are_large():
-    p = np.array([0.001, 0.02, 0.03, 0.7, 0.8, 0.9])
-    expected = stats.false_discovery_control(p) <= 0.1
-    np.testing.assert_array_equal(false_discovery(p, 0.1), expected)
-    assert false_discovery(np.empty(0), 0.1).shape == (0,)
-
-
-def test_false_discovery_gives_the_last_no_benefit_of_the_doubt():
-    p = np.array([1e-8, 1e-6, 1e-5, 1e-4, 0.2])
-    assert false_discovery(p, 0.1).all()
-    assert not (stats.false_discovery_control(p) <= 0.1).all()
-
-
-def test_false_discovery_never_rejects_what_counts_as_true():
-    p = np.append(np.full(60, 1e-6), 0.9)
-    np.testing.assert_array_equal(false_discovery(p, 0.1), p < 0.5)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

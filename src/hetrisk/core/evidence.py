@@ -9,7 +9,7 @@ keep their joint distribution (Stein's lemma: with elliptical features no stand-
 *Consequence.* Once the target is known, is the feature independent of all others, though before
 it was not? Causes of a common effect behave the other way round, so the feature is an effect of
 the target (the collider rule of constraint-based causal discovery). Whether its mechanism is the
-same everywhere can then be tested: its spread about the target must not depend on other features.
+same everywhere can then be tested (`hetrisk.core.mechanism`).
 
 *Change.* Between the environments of a partition, does the feature's slope differ? The
 instability index is the spread of the slope beyond its standard error, relative to its mean.
@@ -20,10 +20,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import chdtrc, ndtr
+from scipy.special import ndtr
 
 from hetrisk.core.dependence import dependence
-from hetrisk.core.families import Bernoulli, Family, Gaussian
+from hetrisk.core.families import Bernoulli, Family
+from hetrisk.core.mechanism import target_basis
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.terms import Term, term_values
 from hetrisk.core.working import MOST_LEVERAGE, WorkingFit, working_fit
@@ -32,7 +33,6 @@ LEAN = 2.5  # robust z at which the linear model leans on a feature, more than t
 NEEDED = 3.0  # robust z at which the flexible model needs it
 STAND_IN = 0.2  # a stand-in keeps less than this share of its coefficient in the flexible model
 LEAST_ROWS = 20.0  # an environment of fewer effective rows says nothing
-SPREAD = 1.5  # power of the noise whose mean is its spread: near efficient, yet not ruled by tails
 
 
 @dataclass(frozen=True)
@@ -197,13 +197,11 @@ class Consequences:
     is_effect : (d,) depends on the others, but not once the target is known.
     is_cause : (d,) depends on the others more once the target is known, effects set aside.
     share : (d,) part of the dependence on the others that knowing the target leaves.
-    noise : (n, d) each feature less its mean given the target.
     """
 
     is_effect: BoolArray
     is_cause: BoolArray
     share: FloatArray
-    noise: FloatArray
 
 
 def one_against_rest(rows: Rows) -> list[tuple[Rows, Family]]:
@@ -212,14 +210,6 @@ def one_against_rest(rows: Rows) -> list[tuple[Rows, Family]]:
         (replace(rows, y=(rows.y == code).astype(np.float64)), Bernoulli())
         for code in np.unique(rows.y)
     ]
-
-
-def target_basis(y: FloatArray, family: Family) -> FloatArray:
-    """(n, b) functions of the target: powers of a number, or the label itself."""
-    if not family.closed_form:
-        return y[:, None]
-    clipped = np.clip(y, -4.0, 4.0)
-    return np.column_stack([clipped, clipped**2, clipped**3])
 
 
 def consequences(rows: Rows, family: Family, groups: IntArray) -> Consequences:
@@ -238,75 +228,7 @@ def consequences(rows: Rows, family: Family, groups: IntArray) -> Consequences:
     rest = np.flatnonzero(~effect)
     at = np.ix_(rest, rest)
     cause[rest] = dependence(plain[at], left[at], effective, known.shape[1], groups[rest]).is_cause
-    return Consequences(effect, cause, found.share, noise)
-
-
-def mechanism_p_value(
-    rows: Rows, family: Family, groups: IntArray, found: Consequences, j: int
-) -> float:
-    """p-value of one mechanism: the spread of effect j about its mean depends on y alone.
-
-    The spread |x_j - E(x_j | y)|^1.5, less its own mean given y, must be uncorrelated with the
-    other features, and with the spread of the other effects (environments that change several
-    mechanisms at once make them rise and fall together). Two robust tests share the level: all
-    directions together, and the largest single one.
-    """
-    outside = groups != groups[j]
-    effects = np.flatnonzero(outside & found.is_effect)
-    spreads = given_target(np.abs(found.noise[:, [j, *effects]]) ** SPREAD, rows, family)
-    columns = np.column_stack([rows.X[:, outside], spreads[:, 1:]])
-    fit = working_fit(Rows(columns, spreads[:, 0], rows.weight), Gaussian(), columns[:, :0])
-    return any_direction(fit.coef[1:], fit.covariance[1:, 1:])
-
-
-def given_target(columns: FloatArray, rows: Rows, family: Family) -> FloatArray:
-    """Columns less their means given the target."""
-    known = spread_basis(rows.y, family)
-    root = np.sqrt(rows.weight)[:, None]
-    left: FloatArray = (
-        columns - known @ np.linalg.lstsq(root * known, root * columns, rcond=None)[0]
-    )
-    return left
-
-
-def spread_basis(y: FloatArray, family: Family) -> FloatArray:
-    """(n, b) constant and functions of the target that a spread may follow."""
-    known = np.column_stack([np.ones(len(y)), target_basis(y, family)])
-    return np.column_stack([known, np.abs(y)]) if family.closed_form else known
-
-
-def false_discovery(p_values: FloatArray, rate: float) -> BoolArray:
-    """Hypotheses to reject at a false discovery rate.
-
-    The step-up rule of Benjamini and Hochberg (1995), with the share of true hypotheses
-    estimated from the p-values above one half (Storey, Taylor and Siegmund 2004): where nearly
-    all mechanisms change, the last is not given the benefit of the doubt.
-    """
-    m = len(p_values)
-    true = min(1.0, (1 + float((p_values > 0.5).sum())) / (0.5 * max(m, 1)))
-    order = np.argsort(p_values, kind="stable")
-    # The estimate counts what lies above one half as true: nothing there may be rejected.
-    passed = p_values[order] <= np.minimum(rate / true * np.arange(1, m + 1) / max(m, 1), 0.5)
-    rejected = np.zeros(m, dtype=bool)
-    rejected[order[: int(np.max(np.flatnonzero(passed), initial=-1)) + 1]] = True
-    return rejected
-
-
-def any_direction(coef: FloatArray, covariance: FloatArray) -> float:
-    """p-value of no effect: all directions together, or the largest single one."""
-    error = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    largest = min(1.0, len(coef) * float(two_sided(np.abs(coef / error).max(initial=0.0))))
-    return float(min(1.0, 2.0 * min(wald_p_value(coef, covariance), largest)))
-
-
-def wald_p_value(coef: FloatArray, covariance: FloatArray) -> float:
-    """p-value of all coefficients being zero, by the chi-squared test."""
-    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    unit = covariance / np.outer(scale, scale)
-    values, vectors = np.linalg.eigh(unit)
-    kept = values > 1e-8 * max(float(values[-1]), 1e-300)
-    projected = vectors[:, kept].T @ (coef / scale)
-    return float(chdtrc(int(kept.sum()), float((projected**2 / values[kept]).sum())))
+    return Consequences(effect, cause, found.share)
 
 
 def two_sided(z: FloatArray | float) -> FloatArray:

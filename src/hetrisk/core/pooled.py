@@ -30,9 +30,7 @@ from hetrisk.core.evidence import (
     Redundancy,
     consequences,
     explained_share,
-    false_discovery,
     mean_log_likelihood,
-    mechanism_p_value,
     one_against_rest,
     redundancy,
     slope_change,
@@ -40,13 +38,14 @@ from hetrisk.core.evidence import (
     two_sided,
 )
 from hetrisk.core.families import Family
+from hetrisk.core.mechanism import false_discovery, mechanism_p_value
 from hetrisk.core.probes import Probe, fit_probes
-from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
 from hetrisk.core.terms import Term, choose_terms, restricted
 from hetrisk.core.trail import OF_A_LABEL, SHIFTING, STAND_IN, Finding, Trail
 
 SAMPLE_ROWS = 10_000  # rows the search looks at
-DISCOVERY_RATE = 0.1  # of consequences left out though their mechanism is the same everywhere
+DISCOVERY_RATE = 0.05  # of consequences left out though their mechanism is the same everywhere
 CHANGE = 1e-5  # p-value at which the slope of a stand-in differs between environments
 UNSTABLE_INDEX = 0.4  # and how much it must differ, relative to its mean
 CAUSES = 2  # recognised causes of a label that make any stronger consequence of it suspect
@@ -224,7 +223,7 @@ def measure(
     probes, raw, excess = _changes(rows, fits, terms, groups, probed, suspect)
     mechanism = np.ones(m)
     for j in np.flatnonzero(found.is_effect):
-        mechanism[j] = mechanism_p_value(rows, family, groups, found, int(j))
+        mechanism[j] = mechanism_p_value(Held(rows), family, groups, found.is_effect, int(j))
     return Measured(
         terms=terms,
         redundancy=fits,
