@@ -12,7 +12,7 @@ from scipy import stats
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.evidence import consequences
 from hetrisk.core.families import Bernoulli, Gaussian
-from hetrisk.core.mechanism import false_discovery, mechanism_p_value, weighted_chi_squared
+from hetrisk.core.mechanism import false_discovery, mechanism_p_values, weighted_chi_squared
 from hetrisk.core.rows import Held, Rows
 
 EFFECTS = np.array([False, False, False, True, True])
@@ -40,7 +40,9 @@ def causal(n=2000, seed=0, spread=even, labels=False, causes=np.asarray, noise="
 
 def p_value(rows, family=None, effects=EFFECTS, groups=GROUPS, j=3):
     family = Gaussian() if family is None else family
-    return mechanism_p_value(Held(rows), family, groups, effects, j)
+    columns = np.flatnonzero(effects)
+    p = mechanism_p_values(Held(rows), family, groups, columns)
+    return float(p[columns == j][0])
 
 
 def test_the_statistic_by_hand():
@@ -151,12 +153,26 @@ def test_blocks_and_weights():
     rows = causal(6000, 2, lambda X, y, hidden: 1 + 0.05 * (X[:, 0] > 0))
     blocks = ArrayBlocks(rows.X, rows.y)
     blocks.block_rows = 700
-    got = mechanism_p_value(blocks, Gaussian(), GROUPS, EFFECTS, 3)
-    assert got == pytest.approx(p_value(rows), rel=1e-6)
+    got = mechanism_p_values(blocks, Gaussian(), GROUPS, np.array([3, 4]))
+    assert got[0] == pytest.approx(p_value(rows), rel=1e-6)
+    assert got[1] == pytest.approx(p_value(rows, j=4), rel=1e-6)
+    assert mechanism_p_values(blocks, Gaussian(), GROUPS, np.empty(0, int)).shape == (0,)
     some = np.arange(6000) < 4000
     weighted = replace(rows, weight=some.astype(float))
     fewer = Rows(rows.X[some], rows.y[some], rows.weight[some])
     assert p_value(weighted) == pytest.approx(p_value(fewer), rel=1e-6)
+
+
+def test_of_many_features_those_far_from_normal_are_heard():
+    """Spreads that follow one skewed feature among two hundred normal ones."""
+    rng = np.random.default_rng(0)
+    n = 1500
+    X = rng.normal(size=(n, 202))
+    X[:, 150] = rng.exponential(size=n) - 1.0
+    y = X[:, 100:200].sum(axis=1) / 10 + rng.normal(size=n)
+    X[:, 200:] = y[:, None] + np.exp(0.3 * X[:, [150]]) * X[:, 200:]
+    rows = Rows(X / X.std(axis=0), (y - y.mean()) / y.std(), np.ones(n))
+    assert p_value(rows, effects=np.arange(202) >= 200, groups=np.arange(202), j=200) < 1e-3
 
 
 def test_columns_that_say_nothing_are_harmless():

@@ -10,7 +10,7 @@ import numpy as np
 
 from hetrisk.core.comparison import environment_fits, instability
 from hetrisk.core.families import Family
-from hetrisk.core.mechanism import mechanism_p_value
+from hetrisk.core.mechanism import mechanism_p_values
 from hetrisk.core.rows import BoolArray, IntArray, RowSource
 from hetrisk.core.trail import SHIFTING, STAND_IN, Trail
 
@@ -21,14 +21,26 @@ CONFIRMED_LEVEL = 0.05  # level of the test of a mechanism on all rows
 def confirmed(trail: Trail, rows: RowSource, family: Family, groups: IntArray) -> BoolArray:
     """(d,) support once what left on the sample has been asked of all rows."""
     support = trail.support.copy()
+    steady = _steady_consequences(trail, rows, family, groups)
     for group in np.unique(groups[trail.varies & ~trail.support]):
         members = np.flatnonzero(groups == group)
-        if not any(_still_leaves(trail, rows, family, groups, int(j)) for j in members):
+        if not any(_still_leaves(trail, rows, family, steady, int(j)) for j in members):
             support[members] = trail.varies[members]
     return support
 
 
-def _still_leaves(trail: Trail, rows: RowSource, family: Family, groups: IntArray, j: int) -> bool:
+def _steady_consequences(
+    trail: Trail, rows: RowSource, family: Family, groups: IntArray
+) -> BoolArray:
+    """(d,) shifting consequences that all rows clear; several labels are not asked again."""
+    steady = np.zeros(len(trail.route), dtype=bool)
+    if family.n_outputs == 1:
+        shifting = np.flatnonzero([route == SHIFTING for route in trail.route])
+        steady[shifting] = mechanism_p_values(rows, family, groups, shifting) >= CONFIRMED_LEVEL
+    return steady
+
+
+def _still_leaves(trail: Trail, rows: RowSource, family: Family, steady: BoolArray, j: int) -> bool:
     if trail.route[j] == STAND_IN:
         columns = trail.support.copy()
         columns[j] = True
@@ -37,7 +49,4 @@ def _still_leaves(trail: Trail, rows: RowSource, family: Family, groups: IntArra
             if index[j] > max(CONFIRMED_INDEX, 3 * error[j]):
                 return True
         return False
-    if trail.route[j] == SHIFTING and family.n_outputs == 1:
-        shifting = np.array([route == SHIFTING for route in trail.route])
-        return mechanism_p_value(rows, family, groups, shifting, j) < CONFIRMED_LEVEL
-    return bool(trail.route[j])
+    return bool(trail.route[j]) and not steady[j]

@@ -29,7 +29,8 @@ from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows, RowSource, 
 SPREAD = 1.5  # power of the noise whose mean is its spread: near efficient, yet not ruled by tails
 CUT = 3.0  # standard deviations beyond which noise and features count no further
 SQUARES = 0.5  # squared weight of the square of a feature, relative to the feature itself
-HEARD = 4.0  # what a feature far from normal, or a spread, adds to its squared weight
+HEARD = 4.0  # squared weight of a spread, and what a feature far from normal gains
+WITNESSES = 50  # features, and spreads, that one effect is set against: those farthest from normal
 
 
 def target_basis(y: FloatArray, family: Family) -> FloatArray:
@@ -41,55 +42,58 @@ def target_basis(y: FloatArray, family: Family) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Witnesses:
-    """How to lay rows out for the test of one mechanism.
+class Layout:
+    """Rows as columns of the test: features, their squares, and the spreads of effects.
 
     Attributes
     ----------
     family : of the target.
-    outside : (d,) features outside the group of the effect.
-    effects : (m,) columns; the first is the effect in question.
+    effects : (m,) columns.
     mean, deviation : (b, m) coefficients of the effects on the target, (m,) size of their noise.
     """
 
     family: Family
-    outside: BoolArray
     effects: IntArray
     mean: FloatArray
     deviation: FloatArray
 
     def __call__(self, rows: Rows) -> FloatArray:
-        """(n, 1 + q) spread of the effect, then its witnesses."""
+        """(n, 2 d + m) columns."""
         noise = rows.X[:, self.effects] - _known(rows, self.family) @ self.mean
         spreads = np.minimum(np.abs(noise) / self.deviation, CUT) ** SPREAD
-        others = rows.X[:, self.outside]
-        squares = np.minimum(np.abs(others), CUT) ** 2
-        return np.column_stack([spreads[:, 0], others, squares, spreads[:, 1:]])
+        return np.column_stack([rows.X, np.minimum(np.abs(rows.X), CUT) ** 2, spreads])
 
 
-def mechanism_p_value(
-    rows: RowSource, family: Family, groups: IntArray, effects: BoolArray, j: int
-) -> float:
-    """p-value of one mechanism: the spread of effect j about its mean depends on y alone.
+def mechanism_p_values(
+    rows: RowSource, family: Family, groups: IntArray, effects: IntArray
+) -> FloatArray:
+    """(m,) p-values of one mechanism: the spread of an effect about its mean depends on y alone.
 
     Parameters
     ----------
     rows : standardised.
     family : Gaussian or Bernoulli.
     groups : (d,) columns of one group are one feature.
-    effects : (d,) effects of the target: their spreads are witnesses.
-    j : column.
+    effects : (m,) columns, effects of the target.
     """
-    outside = groups != groups[j]
-    columns = np.append(j, np.flatnonzero(effects & outside))
-    first = rows.sum(partial(_first_pass, family=family, columns=columns))
+    if len(effects) == 0:
+        return np.ones(0)
+    first = rows.sum(partial(_first_pass, family=family, effects=effects))
     mean = _solve(first.known, first.cross)
     left = np.maximum(first.square - (mean * first.cross).sum(axis=0), 0.0)
     deviation = np.sqrt(np.maximum(left / max(first.powers[0, 0], 1e-300), 1e-300))
-    witnesses = Witnesses(family, outside, columns, mean, deviation)
-    given = _solve(first.known, rows.sum(partial(_second_pass, witnesses=witnesses)))
-    scores = rows.sum(partial(_third_pass, witnesses=witnesses, given=given))
-    return _weighted_test(scores, _weights(first, outside, len(columns) - 1))
+    layout = Layout(family, effects, mean, deviation)
+    given = _solve(first.known, rows.sum(partial(_second_pass, layout=layout)))
+    heard = _not_normal(first)
+    witnesses = [_witnesses(heard, groups, effects, i) for i in range(len(effects))]
+    asked = tuple(columns for columns, _ in witnesses)
+    scores = rows.sum(partial(_third_pass, layout=layout, given=given, asked=asked))
+    return np.array(
+        [
+            _weighted_test(total, outer, weight)
+            for total, outer, (_, weight) in zip(scores.total, scores.outer, witnesses, strict=True)
+        ]
+    )
 
 
 def weighted_chi_squared(q: float, weights: FloatArray) -> float:
@@ -147,11 +151,16 @@ class _First(Summed):
 
 
 @dataclass(frozen=True)
-class _Scores(Summed):
-    """(q,) sum of the scores of the witnesses, (q, q) of their outer products."""
+class _Scores:
+    """For each effect, (q,) sum of the scores of its witnesses and (q, q) of their products."""
 
-    total: FloatArray
-    outer: FloatArray
+    total: tuple[FloatArray, ...]
+    outer: tuple[FloatArray, ...]
+
+    def __add__(self, other: _Scores) -> _Scores:
+        total = (a + b for a, b in zip(self.total, other.total, strict=True))
+        outer = (a + b for a, b in zip(self.outer, other.outer, strict=True))
+        return _Scores(tuple(total), tuple(outer))
 
 
 def _known(rows: Rows, family: Family) -> FloatArray:
@@ -169,35 +178,52 @@ def _solve(gram: FloatArray, cross: FloatArray) -> FloatArray:
     return solved / scale[:, None]
 
 
-def _first_pass(rows: Rows, family: Family, columns: IntArray) -> _First:
-    known, x = _known(rows, family), rows.X[:, columns]
+def _first_pass(rows: Rows, family: Family, effects: IntArray) -> _First:
+    known, x = _known(rows, family), rows.X[:, effects]
     weighted = rows.weight[:, None] * known
-    powers = [rows.weight @ rows.X**k for k in range(5)]
+    powers = [np.ones_like(rows.X)]
+    for _ in range(4):
+        powers.append(powers[-1] * rows.X)
     return _First(
         known=weighted.T @ known,
         cross=weighted.T @ x,
         square=rows.weight @ x**2,
-        powers=np.array(powers),
+        powers=np.array([rows.weight @ power for power in powers]),
         squared_weight=float((rows.weight**2).sum()),
     )
 
 
-def _second_pass(rows: Rows, witnesses: Witnesses) -> FloatArray:
-    known = rows.weight[:, None] * _known(rows, witnesses.family)
-    products: FloatArray = known.T @ witnesses(rows)
+def _second_pass(rows: Rows, layout: Layout) -> FloatArray:
+    known = rows.weight[:, None] * _known(rows, layout.family)
+    products: FloatArray = known.T @ layout(rows)
     return products
 
 
-def _third_pass(rows: Rows, witnesses: Witnesses, given: FloatArray) -> _Scores:
-    left = witnesses(rows) - _known(rows, witnesses.family) @ given
-    score = (rows.weight * left[:, 0])[:, None] * left[:, 1:]
-    return _Scores(score.sum(axis=0), score.T @ score)
+def _third_pass(
+    rows: Rows, layout: Layout, given: FloatArray, asked: tuple[IntArray, ...]
+) -> _Scores:
+    left = layout(rows) - _known(rows, layout.family) @ given
+    spreads = left[:, -len(asked) :]
+    scores = [
+        (rows.weight * spread)[:, None] * left[:, columns]
+        for spread, columns in zip(spreads.T, asked, strict=True)
+    ]
+    return _Scores(tuple(s.sum(axis=0) for s in scores), tuple(s.T @ s for s in scores))
 
 
-def _weights(first: _First, outside: BoolArray, n_spreads: int) -> FloatArray:
-    """(q,) squared weights of the witnesses."""
-    heard = 1.0 + np.minimum(_not_normal(first)[outside] / 4.0, HEARD)
-    return np.concatenate([heard, SQUARES * heard, np.full(n_spreads, HEARD)])
+def _witnesses(
+    heard: FloatArray, groups: IntArray, effects: IntArray, i: int
+) -> tuple[IntArray, FloatArray]:
+    """Columns of the layout that the spread of effect i is set against, and squared weights."""
+    d = len(groups)
+    order = np.argsort(-heard, kind="stable")
+    features = order[groups[order] != groups[effects[i]]][:WITNESSES]
+    places = {int(j): 2 * d + k for k, j in enumerate(effects)}
+    spreads = [places[int(j)] for j in order if int(j) in places]
+    spreads = [k for k in spreads if groups[effects[k - 2 * d]] != groups[effects[i]]][:WITNESSES]
+    columns = np.concatenate([features, d + features, np.array(spreads, dtype=np.int64)])
+    own = 1.0 + np.minimum(heard[features] / 4.0, HEARD)
+    return columns, np.concatenate([own, SQUARES * own, np.full(len(spreads), HEARD)])
 
 
 def _not_normal(first: _First) -> FloatArray:
@@ -212,10 +238,10 @@ def _not_normal(first: _First) -> FloatArray:
     return statistic
 
 
-def _weighted_test(scores: _Scores, weight: FloatArray) -> float:
-    size = np.sqrt(np.diag(scores.outer))
+def _weighted_test(total: FloatArray, outer: FloatArray, weight: FloatArray) -> float:
+    size = np.sqrt(np.diag(outer))
     told = size > 1e-9 * size.max(initial=0.0)
     root = np.sqrt(weight[told]) / size[told]
-    outer = scores.outer[np.ix_(told, told)] * np.outer(root, root)
-    q = float(((root * scores.total[told]) ** 2).sum())
-    return weighted_chi_squared(q, np.maximum(np.linalg.eigvalsh(outer), 0.0))
+    q = float(((root * total[told]) ** 2).sum())
+    values = np.linalg.eigvalsh(outer[np.ix_(told, told)] * np.outer(root, root))
+    return weighted_chi_squared(q, np.maximum(values, 0.0))

@@ -38,7 +38,7 @@ from hetrisk.core.evidence import (
     two_sided,
 )
 from hetrisk.core.families import Family
-from hetrisk.core.mechanism import false_discovery, mechanism_p_value
+from hetrisk.core.mechanism import false_discovery, mechanism_p_values
 from hetrisk.core.probes import Probe, fit_probes
 from hetrisk.core.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
 from hetrisk.core.terms import Term, choose_terms, restricted
@@ -220,10 +220,10 @@ def measure(
     found = consequences(rows, family, groups)
     suspect = fits.stand_in | found.is_effect
     probed = np.arange(m) if everything else np.flatnonzero(suspect)
-    probes, raw, excess = _changes(rows, fits, terms, groups, probed, suspect)
+    probes, raw, excess = _changes(rows, fits, terms, groups, probed)
     mechanism = np.ones(m)
-    for j in np.flatnonzero(found.is_effect):
-        mechanism[j] = mechanism_p_value(Held(rows), family, groups, found.is_effect, int(j))
+    effects = np.flatnonzero(found.is_effect)
+    mechanism[effects] = mechanism_p_values(Held(rows), family, groups, effects)
     return Measured(
         terms=terms,
         redundancy=fits,
@@ -244,14 +244,13 @@ def _changes(
     terms: tuple[Term, ...],
     groups: IntArray,
     probed: IntArray,
-    suspect: BoolArray,
 ) -> tuple[tuple[list[Probe], ...], tuple[Change, ...], tuple[Change, ...]]:
-    """Probe features and compare their slopes; for suspects, with all other slopes set free."""
+    """Probe features, compare their slopes; for stand-ins, with all other slopes set free."""
     m = rows.X.shape[1]
     probes: list[list[Probe]] = []
     raw: list[Change] = []
     excess: list[Change] = []
-    sharp = probed[suspect[probed]]
+    sharp = probed[fits.stand_in[probed]]
     for tied in (True, False):
         kind = fit_probes(rows, fits.flexible, terms, groups, probed, tied)
         probes.append(kind)
@@ -261,7 +260,7 @@ def _changes(
         for fit, changes in ((fits.linear, raw), (fits.flexible, excess)):
             change = slope_change(fit, rows, probed, second[:, probed]).spread_over(probed, m)
             sharper = slope_change(fit, rows, sharp, second[:, sharp], others=True)
-            changes.append(change.updated(sharper.spread_over(sharp, m), suspect))
+            changes.append(change.updated(sharper.spread_over(sharp, m), fits.stand_in))
     return tuple(probes), tuple(raw), tuple(excess)
 
 
