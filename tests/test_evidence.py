@@ -1,5 +1,7 @@
 """What is measured about each feature, against brute force, and calibrated under the null."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -10,6 +12,7 @@ from hetrisk.core.evidence import (
     Change,
     consequences,
     explained_share,
+    forks,
     leaving_out_cost,
     mean_log_likelihood,
     one_against_rest,
@@ -19,6 +22,7 @@ from hetrisk.core.evidence import (
     two_sided,
 )
 from hetrisk.core.families import Bernoulli, Gaussian
+from hetrisk.core.probes import fit_probes
 from hetrisk.core.rows import Rows
 from hetrisk.core.terms import Term
 from hetrisk.core.working import working_fit
@@ -121,6 +125,55 @@ def test_a_stand_in_is_told_from_what_the_curve_needs():
     linear = redundancy(Rows(X, y, np.ones(n)), Gaussian(), ())
     assert not linear.stand_in.any()
     assert linear.flexible is linear.linear
+
+
+def test_a_chance_curve_of_its_own_does_not_save_a_stand_in():
+    rng = np.random.default_rng(1)
+    n = 3000
+    X = rng.normal(size=(n, 4))
+    X[:, 3] = X[:, 0] ** 2 - 1 + rng.normal(size=n)
+    y = X[:, 0] + X[:, 1] + X[:, 0] ** 2 + 0.5 * rng.normal(size=n)
+    rows, square = Rows(X, y, np.ones(n)), Term("square", (0,))
+    found = redundancy(rows, Gaussian(), (square, Term("product", (2, 3))))
+    assert found.stand_in.tolist() == [False, False, False, True]
+    y = y + 2 * X[:, 2] * X[:, 3]  # now the curve is its own
+    found = redundancy(replace(rows, y=y), Gaussian(), (square, Term("product", (2, 3))))
+    assert not found.stand_in.any()
+
+
+def test_a_coefficient_that_turns_round_is_not_kept():
+    rng = np.random.default_rng(0)
+    n = 4000
+    X = rng.normal(size=(n, 3))
+    X[:, 2] = X[:, 0] ** 2 - 1 + rng.normal(size=n)
+    y = X[:, 1] + X[:, 0] ** 2 - 0.15 * X[:, 2] + 0.5 * rng.normal(size=n)
+    found = redundancy(Rows(X, y, np.ones(n)), Gaussian(), (Term("square", (0,)),))
+    assert found.lean[2] > 5
+    assert found.flexible.z[3] < -5
+    assert found.stand_in.tolist() == [False, False, True]
+
+
+def crossed(n, seed, share):
+    """A third feature that follows the first two in a share of the rows, and runs against them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    s = X[:, 0] + X[:, 1]
+    X[:, 2] = 0.7 * np.where(rng.random(n) < share, s, -s) + rng.exponential(size=n)
+    rows = Rows(X, s + rng.normal(size=n), rng.uniform(0.5, 2.0, n))
+    fit = working_fit(rows, Gaussian(), none(rows))
+    return rows, fit, fit_probes(rows, fit, (), np.arange(3), np.array([2]), True)
+
+
+def test_two_slopes_that_cross_are_seen_where_the_pooled_slope_is_nothing():
+    z = forks(*crossed(2000, 0, 0.5))
+    assert z[2] > 8
+    assert not z[:2].any()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.0])
+def test_one_slope_does_not_fork_whatever_the_noise(share):
+    z = np.array([forks(*crossed(500, seed, share))[2] for seed in range(100)])
+    assert stats.kstest(z, "norm").pvalue > 1e-3
 
 
 def causal(n=2000, seed=0, spread=None, labels=False, effects=2):

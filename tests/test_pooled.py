@@ -48,7 +48,9 @@ def fitted(task):
 
 
 @pytest.mark.parametrize(
-    "setting", [{"r": 1.9}, {"r": -1.5}, {"n_biased": 3}], ids=["r=1.9", "r=-1.5", "n_b=3"]
+    "setting",
+    [{"r": 1.9}, {"r": -1.5}, {"n_biased": 3}, {"kappa": 0.7}],
+    ids=["r=1.9", "r=-1.5", "n_b=3", "nearly in balance"],
 )
 @pytest.mark.parametrize("seed", [11, 12])
 def test_selection_bias_leaves_exactly_the_biased_features(setting, seed):

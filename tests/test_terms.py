@@ -5,7 +5,16 @@ import pytest
 
 from hetrisk.core.families import Bernoulli, Gaussian
 from hetrisk.core.rows import Rows
-from hetrisk.core.terms import MOST_TERMS, Term, choose_terms, restricted, term_values
+from hetrisk.core.terms import (
+    MOST_TERMS,
+    Term,
+    _robust_score,
+    choose_terms,
+    restricted,
+    term_values,
+)
+from hetrisk.core.working import working_fit
+from hetrisk.datasets import load_task
 
 D = 6
 APART = np.arange(D)
@@ -112,6 +121,30 @@ def test_a_triple_is_found_among_many_features(monkeypatch):
     y = X[:, 3] * X[:, 9] * X[:, 14] + 0.3 * rng.normal(size=2000)
     terms = choose_terms(Rows(X, y, np.ones(2000)), Gaussian(), np.arange(16))
     assert Term("triple", (3, 9, 14)) in terms
+
+
+def test_a_product_of_three_is_not_hidden_by_the_rows_it_explains():
+    """Its few large rows are in the residuals, too: against those it would seem chance."""
+    found = 0
+    for seed in range(10):
+        task = load_task("selection_bias", seed=seed, n_samples=600, kappa=0.9, n_test=2)
+        X, y, _ = task.train
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+        rows = Rows(X, (y - y.mean()) / y.std(), np.ones(len(y)))
+        found += Term("triple", (0, 1, 2)) in choose_terms(rows, Gaussian(), np.arange(10))
+    assert found == 10
+
+
+def test_the_robust_score_is_that_of_the_fit_with_the_column():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X @ [1.0, 0.5, 0.0] + 0.3 * X[:, 0] ** 2 + rng.standard_t(3, 200) * (1 + X[:, 0] ** 2)
+    rows = Rows(X, y, rng.uniform(0.5, 2.0, 200))
+    fit = working_fit(rows, Gaussian(), np.empty((200, 0)))
+    added = fit.residualised(np.column_stack([X[:, 0] ** 2, X[:, 1] * X[:, 2]]))
+    size, total = (fit.curvature[:, None] * added**2).sum(axis=0), added.T @ fit.residual
+    expected = [abs(fit.extended(column[:, None]).z[-1]) for column in added.T]
+    np.testing.assert_allclose(_robust_score(fit, added, size, total), expected, rtol=1e-8)
 
 
 def test_values_are_clipped_products_and_plain_kinks():

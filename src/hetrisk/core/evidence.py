@@ -25,13 +25,16 @@ from scipy.special import ndtr
 from hetrisk.core.dependence import dependence
 from hetrisk.core.families import Bernoulli, Family
 from hetrisk.core.mechanism import target_basis
+from hetrisk.core.probes import Probe
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.terms import Term, term_values
 from hetrisk.core.working import MOST_LEVERAGE, WorkingFit, working_fit
 
 LEAN = 2.5  # robust z at which the linear model leans on a feature, more than the flexible one
-NEEDED = 3.0  # robust z at which the flexible model needs it
+NEEDED = 4.0  # robust z at which the flexible model needs it
 STAND_IN = 0.2  # a stand-in keeps less than this share of its coefficient in the flexible model
+FORK = 5.0  # robust z at which a feature forks: it follows the others' prediction with two slopes
+FAR = 3.0  # standard deviations beyond which distances count no further
 LEAST_ROWS = 20.0  # an environment of fewer effective rows says nothing
 
 
@@ -69,11 +72,54 @@ def redundancy(rows: Rows, family: Family, terms: tuple[Term, ...]) -> Redundanc
     if not terms:
         return Redundancy(lean, np.zeros(d), np.ones(d, dtype=bool), linear, linear)
     flexible = working_fit(rows, family, term_values(terms, rows.X))
-    own, bent = linear.coef[1:], flexible.coef[1 : d + 1]
-    error = np.abs(own) / np.maximum(np.abs(lean), 1e-300)
-    in_terms = np.isin(np.arange(d), [f for term in terms for f in term.features])
-    used = (np.abs(flexible.z[1 : d + 1]) >= NEEDED) & (np.abs(bent) >= STAND_IN * np.abs(own))
-    return Redundancy(lean, (own - bent) / error, in_terms | used, linear, flexible)
+    own, error = linear.coef[1:], np.abs(linear.coef[1:]) / np.maximum(np.abs(lean), 1e-300)
+    bent, z = flexible.coef[1 : d + 1].copy(), flexible.z[1:].copy()
+    curved = np.zeros(d)
+    for j in sorted({f for term in terms for f in term.features}):
+        # What it stands in for is a curve of other features: its own curves are set aside.
+        apart = [j not in term.features for term in terms]
+        others = tuple(term for term, other in zip(terms, apart, strict=True) if other)
+        fit = working_fit(rows, family, term_values(others, rows.X))
+        bent[j] = fit.coef[1 + j]
+        z[j] = fit.z[1 + j]
+        curved[j] = np.abs(flexible.z[d + 1 :][~np.array(apart)]).max()
+    used = (np.abs(z[:d]) >= NEEDED) & (bent * np.sign(own) >= STAND_IN * np.abs(own))
+    needed = used | (curved > np.abs(lean))
+    return Redundancy(lean, (own - bent) / error, needed, linear, flexible)
+
+
+def forks(rows: Rows, fit: WorkingFit, probes: list[Probe]) -> FloatArray:
+    """(d,) robust z that a feature's distance from its line on s grows with |s|; zero unprobed.
+
+    s is what the other features say about the target (the prediction of the feature's probe). A
+    shortcut that follows the target here and runs against it there leaves two lines that cross:
+    the farther out, the farther apart. Its pooled slope may then be nothing at all.
+    """
+    z = np.zeros(rows.X.shape[1])
+    w = rows.weight / rows.weight.sum()
+    for probe in probes:
+        line = np.column_stack([np.ones(len(rows)), fit.design @ probe.prediction])
+        x = _left(line, rows.X[:, probe.feature], w)
+        s = line[:, 1] - w @ line[:, 1]
+        far = np.column_stack([_capped(x, w), _capped(s, w)])
+        score = w * _left(line, far, w).prod(axis=1)
+        z[probe.feature] = score.sum() / np.sqrt(max(float((score**2).sum()), 1e-300))
+    return z
+
+
+def _left(design: FloatArray, columns: FloatArray, w: FloatArray) -> FloatArray:
+    """Residuals of a weighted regression."""
+    root = np.sqrt(w)
+    rooted = (columns.T * root).T
+    coef = np.linalg.lstsq(design * root[:, None], rooted, rcond=None)[0]
+    left: FloatArray = columns - design @ coef
+    return left
+
+
+def _capped(x: FloatArray, w: FloatArray) -> FloatArray:
+    size = np.sqrt(max(float(w @ x**2), 1e-300))
+    capped: FloatArray = np.minimum(np.abs(x) / size, FAR)
+    return capped
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,13 @@ import numpy as np
 from hetrisk.core.conclusion import conclude
 from hetrisk.core.discovery import Discovery, SearchSettings
 from hetrisk.core.evidence import (
+    FORK,
     Change,
     Consequences,
     Redundancy,
     consequences,
     explained_share,
+    forks,
     mean_log_likelihood,
     one_against_rest,
     redundancy,
@@ -46,7 +48,7 @@ from hetrisk.core.trail import OF_A_LABEL, SHIFTING, STAND_IN, Finding, Trail
 
 SAMPLE_ROWS = 10_000  # rows the search looks at
 DISCOVERY_RATE = 0.05  # of consequences left out though their mechanism is the same everywhere
-CHANGE = 1e-5  # p-value at which the slope of a stand-in differs between environments
+CHANGE = 1e-4  # p-value at which the slope of a stand-in differs between environments
 UNSTABLE_INDEX = 0.4  # and how much it must differ, relative to its mean
 CAUSES = 2  # recognised causes of a label that make any stronger consequence of it suspect
 DOMINANCE = 2.0  # without them it must say this many times as much about the label
@@ -62,6 +64,7 @@ class Measured:
     ----------
     terms : of the flexible mean.
     redundancy, consequences : how the features are used, and which are effects of the target.
+    fork : (m,) robust z that a feature follows what the others predict with two slopes.
     mechanism : (m,) p-value of one mechanism for effects; one for the others.
     probes : per kind of probe (two slopes, two spreads), one a probed feature.
     raw, excess : per kind, how slopes change between the environments of a feature's own probe:
@@ -74,6 +77,7 @@ class Measured:
     terms: tuple[Term, ...]
     redundancy: Redundancy
     consequences: Consequences
+    fork: FloatArray
     mechanism: FloatArray
     probes: tuple[list[Probe], ...]
     raw: tuple[Change, ...]
@@ -113,15 +117,22 @@ class Measured:
         noise is not normal, so its slope changes between probes in one population as well.
         """
         p = np.where(self.consequences.is_effect, self.mechanism, self.excess_p_value)
-        p = np.where(self.redundancy.stand_in, self.change_p_value, p)
+        p = np.where(self.is_stand_in, self.change_p_value, p)
         bounded: FloatArray = np.minimum(p, 1.0)
         return bounded
+
+    @property
+    def is_stand_in(self) -> BoolArray:
+        """(m,) of no use to the flexible model; the linear one leans on it, or it forks."""
+        forked = (self.fork > FORK) & ~self.redundancy.needed
+        stand_in: BoolArray = self.redundancy.stand_in | forked
+        return stand_in
 
     @property
     def stand_ins(self) -> BoolArray:
         """(m,) stand-ins whose slope changes."""
         unstable = (self.change_p_value < CHANGE) & (self.index > UNSTABLE_INDEX)
-        leaving: BoolArray = self.redundancy.stand_in & unstable
+        leaving: BoolArray = self.is_stand_in & unstable
         return leaving
 
     @property
@@ -186,7 +197,7 @@ def _finding(measured: Measured) -> Finding:
     return Finding(
         terms=measured.terms,
         leaving=leaving,
-        suspect=measured.redundancy.stand_in | measured.consequences.is_effect,
+        suspect=measured.is_stand_in | measured.consequences.is_effect,
         probed=measured.probed,
         index=measured.index,
         index_error=measured.index_error,
@@ -211,15 +222,14 @@ def measure(
     family : Gaussian or Bernoulli.
     groups : (m,) columns of one group share a decision.
     terms : of the flexible mean, or None to choose them.
-    everything : probe every feature, not only those under suspicion.
+    everything : probe every feature, not only those that may leave.
     """
     m = rows.X.shape[1]
     if terms is None:
         terms = choose_terms(rows, family, groups)
     fits = redundancy(rows, family, terms)
     found = consequences(rows, family, groups)
-    suspect = fits.stand_in | found.is_effect
-    probed = np.arange(m) if everything else np.flatnonzero(suspect)
+    probed = np.arange(m) if everything else np.flatnonzero(~fits.needed | found.is_effect)
     probes, raw, excess = _changes(rows, fits, terms, groups, probed)
     mechanism = np.ones(m)
     effects = np.flatnonzero(found.is_effect)
@@ -228,6 +238,7 @@ def measure(
         terms=terms,
         redundancy=fits,
         consequences=found,
+        fork=forks(rows, fits.flexible, probes[0]),
         mechanism=mechanism,
         probes=probes,
         raw=raw,

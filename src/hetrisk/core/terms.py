@@ -15,7 +15,7 @@ import numpy as np
 
 from hetrisk.core.families import Family
 from hetrisk.core.rows import FloatArray, IntArray, Rows
-from hetrisk.core.working import WorkingFit, working_fit
+from hetrisk.core.working import MOST_LEVERAGE, WorkingFit, working_fit
 
 MOST_TERMS = 12
 TERM_ROWS = 4000  # rows the terms are chosen on
@@ -107,12 +107,28 @@ def _best_term(X: FloatArray, fit: WorkingFit, groups: IntArray) -> Term | None:
     exact = fit.residualised(values)
     size = (fit.curvature[:, None] * exact**2).sum(axis=0)
     before = (fit.curvature[:, None] * (values - values.mean(axis=0)) ** 2).sum(axis=0)
+    told = size > 1e-4 * before
+    size = np.where(told, size, 1.0)
     total = exact.T @ fit.residual
-    score = _score(total, (exact**2).T @ fit.residual**2)
-    entitled = (score > threshold) & (size > 1e-4 * before)
-    gain = np.where(entitled, total**2 / np.maximum(size, 1e-300), 0.0)
+    entitled = told & (_robust_score(fit, exact, size, total) > threshold)
+    gain = np.where(entitled, total**2 / size, 0.0)
     best = int(np.argmax(gain))
     return front[best] if gain[best] > 0 else None
+
+
+def _robust_score(
+    fit: WorkingFit, added: FloatArray, size: FloatArray, total: FloatArray
+) -> FloatArray:
+    """Score of each column as if it had entered, by the errors (HC3) of the residuals it leaves.
+
+    The residuals before it enters still hold what it explains: in a product of three that is a
+    few large rows, and against those it would seem no more than their chance.
+    """
+    curved = fit.curvature[:, None] * added
+    leverage = fit.leverage[:, None] + curved * added / size
+    left = fit.residual[:, None] - curved * (total / size)
+    left /= 1.0 - np.minimum(leverage, MOST_LEVERAGE)
+    return _score(total, (added**2 * left**2).sum(axis=0))
 
 
 def _scored(
