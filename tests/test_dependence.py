@@ -68,6 +68,18 @@ def test_tells_causes_from_effects():
     assert rest.is_cause.all()
 
 
+@pytest.mark.parametrize("n", [1000, 100_000])
+def test_a_cause_that_all_but_determines_the_target_is_no_effect(n):
+    rng = np.random.default_rng(0)
+    causes = rng.standard_normal((n, 4))
+    y = causes @ [10.0, 0.3, 0.2, -0.2] + 0.3 * rng.standard_normal(n)
+    effects = 0.5 * y[:, None] + rng.standard_normal((n, 3))
+    X = np.column_stack([causes, effects])
+    found = dependence(*covariances(X, y), n, 1, np.arange(7))
+    assert found.share[0] < 0.02  # little of its variance is left to explain
+    assert found.is_effect.tolist() == [False] * 4 + [True] * 3
+
+
 def test_columns_of_one_group_are_not_asked_about_each_other():
     rng = np.random.default_rng(3)
     first = rng.standard_normal(500)

@@ -198,7 +198,8 @@ def test_causes_and_effects_of_a_planted_system(labels):
     found = consequences(rows, family, np.arange(5))
     assert found.is_effect.tolist() == [False, False, False, True, True]
     assert found.is_cause.tolist() == [True, True, True, False, False]
-    assert (found.share[3:] < 0.1).all()
+    assert (found.mechanism[:3] == 1).all()
+    assert (found.mechanism[3:] > 1e-3).all()  # one mechanism
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -131,6 +131,17 @@ def test_homogeneous_labels_keep_every_feature(name):
     assert model.support_.all()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_three_clouds_are_one_population(seed):
+    """Given one class against the rest, features still go together: the rest is two clouds."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 1500)
+    X = rng.normal(size=(1500, 6)) * np.array([1.0, 0.5, 2.0])[y][:, None]
+    X += 2.0 * np.random.default_rng(9).normal(size=(3, 6))[y]
+    model = HRMClassifier(random_state=seed).fit(X, y)
+    assert model.verdict_ == HOMOGENEOUS
+
+
 @pytest.mark.parametrize("n", [3, 12, 29])
 def test_too_few_rows_are_not_searched(n):
     rng = np.random.default_rng(0)

@@ -32,11 +32,10 @@ def confirmed(trail: Trail, rows: RowSource, family: Family, groups: IntArray) -
 def _steady_consequences(
     trail: Trail, rows: RowSource, family: Family, groups: IntArray
 ) -> BoolArray:
-    """(d,) shifting consequences that all rows clear; several labels are not asked again."""
+    """(d,) shifting consequences that all rows clear."""
     steady = np.zeros(len(trail.route), dtype=bool)
-    if family.n_outputs == 1:
-        shifting = np.flatnonzero([route == SHIFTING for route in trail.route])
-        steady[shifting] = mechanism_p_values(rows, family, groups, shifting) >= CONFIRMED_LEVEL
+    shifting = np.flatnonzero([route == SHIFTING for route in trail.route])
+    steady[shifting] = mechanism_p_values(rows, family, groups, shifting) >= CONFIRMED_LEVEL
     return steady
 
 

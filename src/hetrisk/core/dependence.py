@@ -16,7 +16,7 @@ from hetrisk.core.rows import BoolArray, FloatArray, IntArray
 
 MARGINAL = 1e-6  # p-value at which a feature depends on the others
 CONDITIONAL = 1e-3  # p-value above which it does not, once the target is known ...
-CONDITIONAL_SHARE = 0.02  # ... or the share of the dependence that may be left in large tables
+CONDITIONAL_RATIO = 0.05  # ... or the part of the dependence that may be left in large tables
 SAME_SPREAD = 1e-3  # p-value at which the spread of an effect differs between environments
 
 
@@ -25,17 +25,20 @@ class Dependence:
     """How each of d features depends on those outside its group.
 
     ``before`` and ``after`` are (d,) p-values of independence, without and given the target;
-    ``share`` is the part of the explained variance that is left once the target is known.
+    ``share`` is the part of the explained variance that is left once the target is known,
+    ``ratio`` the share of its variance that the others explain then, relative to before: a cause
+    that all but determines the target has little variance left, most of which they explain.
     """
 
     before: FloatArray
     after: FloatArray
     share: FloatArray
+    ratio: FloatArray
 
     @property
     def is_effect(self) -> BoolArray:
         """(d,) depends on the others, but not once the target is known."""
-        free = (self.after > CONDITIONAL) | (self.share < CONDITIONAL_SHARE)
+        free = (self.after > CONDITIONAL) | (self.ratio < CONDITIONAL_RATIO)
         effect: BoolArray = (self.before < MARGINAL) & free
         return effect
 
@@ -59,7 +62,12 @@ def dependence(
     free = n_rows - others - 1
     left = after * np.diag(given)
     share = left / np.maximum(before * np.diag(plain), 1e-12)
-    return Dependence(_f_test(before, others, free), _f_test(after, others, free - n_known), share)
+    return Dependence(
+        before=_f_test(before, others, free),
+        after=_f_test(after, others, free - n_known),
+        share=share,
+        ratio=after / np.maximum(before, 1e-12),
+    )
 
 
 def shifting_effects(

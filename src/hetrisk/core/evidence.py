@@ -24,9 +24,9 @@ from scipy.special import ndtr
 
 from hetrisk.core.dependence import dependence
 from hetrisk.core.families import Bernoulli, Family
-from hetrisk.core.mechanism import target_basis
+from hetrisk.core.mechanism import mechanism_p_values, target_basis
 from hetrisk.core.probes import Probe
-from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.rows import BoolArray, FloatArray, Held, IntArray, Rows
 from hetrisk.core.terms import Term, term_values
 from hetrisk.core.working import MOST_LEVERAGE, WorkingFit, working_fit
 
@@ -242,12 +242,12 @@ class Consequences:
     ----------
     is_effect : (d,) depends on the others, but not once the target is known.
     is_cause : (d,) depends on the others more once the target is known, effects set aside.
-    share : (d,) part of the dependence on the others that knowing the target leaves.
+    mechanism : (d,) p-value of one mechanism for effects; one for the others.
     """
 
     is_effect: BoolArray
     is_cause: BoolArray
-    share: FloatArray
+    mechanism: FloatArray
 
 
 def one_against_rest(rows: Rows) -> list[tuple[Rows, Family]]:
@@ -274,7 +274,9 @@ def consequences(rows: Rows, family: Family, groups: IntArray) -> Consequences:
     rest = np.flatnonzero(~effect)
     at = np.ix_(rest, rest)
     cause[rest] = dependence(plain[at], left[at], effective, known.shape[1], groups[rest]).is_cause
-    return Consequences(effect, cause, found.share)
+    mechanism = np.ones(len(effect))
+    mechanism[effect] = mechanism_p_values(Held(rows), family, groups, np.flatnonzero(effect))
+    return Consequences(effect, cause, mechanism)
 
 
 def two_sided(z: FloatArray | float) -> FloatArray:

@@ -23,7 +23,7 @@ from functools import partial
 import numpy as np
 from scipy.stats import chi2, ncx2
 
-from hetrisk.core.families import Family
+from hetrisk.core.families import Family, Multinomial
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows, RowSource, Summed
 
 SPREAD = 1.5  # power of the noise whose mean is its spread: near efficient, yet not ruled by tails
@@ -34,9 +34,11 @@ WITNESSES = 50  # features, and spreads, that one effect is set against: those f
 
 
 def target_basis(y: FloatArray, family: Family) -> FloatArray:
-    """(n, b) functions of the target that a mean may follow: its powers, or the label itself."""
+    """(n, b) functions of the target that a mean may follow: powers, or indicators of labels."""
     if not family.closed_form:
-        return y[:, None]
+        classes = family.n_classes if isinstance(family, Multinomial) else 2
+        indicators: FloatArray = (y[:, None] == np.arange(1, classes)).astype(np.float64)
+        return indicators
     clipped = np.clip(y, -4.0, 4.0)
     return np.column_stack([y, clipped**2, clipped**3])
 
@@ -72,7 +74,7 @@ def mechanism_p_values(
     Parameters
     ----------
     rows : standardised.
-    family : Gaussian or Bernoulli.
+    family : of the target.
     groups : (d,) columns of one group are one feature.
     effects : (m,) columns, effects of the target.
     """

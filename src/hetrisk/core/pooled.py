@@ -40,9 +40,9 @@ from hetrisk.core.evidence import (
     two_sided,
 )
 from hetrisk.core.families import Family
-from hetrisk.core.mechanism import false_discovery, mechanism_p_values
+from hetrisk.core.mechanism import false_discovery
 from hetrisk.core.probes import Probe, fit_probes
-from hetrisk.core.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
+from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.terms import Term, choose_terms, restricted
 from hetrisk.core.trail import OF_A_LABEL, SHIFTING, STAND_IN, Finding, Trail
 
@@ -65,7 +65,6 @@ class Measured:
     terms : of the flexible mean.
     redundancy, consequences : how the features are used, and which are effects of the target.
     fork : (m,) robust z that a feature follows what the others predict with two slopes.
-    mechanism : (m,) p-value of one mechanism for effects; one for the others.
     probes : per kind of probe (two slopes, two spreads), one a probed feature.
     raw, excess : per kind, how slopes change between the environments of a feature's own probe:
         in the linear model, and in the flexible one (what a curve cannot explain).
@@ -78,7 +77,6 @@ class Measured:
     redundancy: Redundancy
     consequences: Consequences
     fork: FloatArray
-    mechanism: FloatArray
     probes: tuple[list[Probe], ...]
     raw: tuple[Change, ...]
     excess: tuple[Change, ...]
@@ -116,7 +114,7 @@ class Measured:
         A consequence is judged by its mechanism alone: what it says of the target bends when its
         noise is not normal, so its slope changes between probes in one population as well.
         """
-        p = np.where(self.consequences.is_effect, self.mechanism, self.excess_p_value)
+        p = np.where(self.consequences.is_effect, self.consequences.mechanism, self.excess_p_value)
         p = np.where(self.is_stand_in, self.change_p_value, p)
         bounded: FloatArray = np.minimum(p, 1.0)
         return bounded
@@ -139,7 +137,7 @@ class Measured:
     def shifting(self) -> BoolArray:
         """(m,) consequences whose mechanism changes, at a false discovery rate."""
         effects = np.flatnonzero(self.consequences.is_effect)
-        leaving = np.zeros(len(self.mechanism), dtype=bool)
+        leaving = np.zeros(len(self.p_value), dtype=bool)
         leaving[effects] = false_discovery(self.p_value[effects], DISCOVERY_RATE)
         return leaving
 
@@ -152,7 +150,7 @@ def discover(
     trail = Trail.start(sample)
     if len(sample) >= max(FEWEST, 3 * sample.X.shape[1]):
         for number in range(1, settings.max_rounds + 1):
-            trail = _round(trail, _targets(sample, family), groups, number)
+            trail = _round(trail, sample, family, groups, number)
             settings.verbose(trail.message)
             if not trail.going:
                 break
@@ -170,18 +168,17 @@ def _targets(sample: Rows, family: Family) -> list[tuple[Rows, Family]]:
     return [(sample, family)] if family.n_outputs == 1 else one_against_rest(sample)
 
 
-def _round(
-    trail: Trail, targets: list[tuple[Rows, Family]], groups: IntArray, number: int
-) -> Trail:
+def _round(trail: Trail, sample: Rows, family: Family, groups: IntArray, number: int) -> Trail:
     """Measure the features in play and take out those that must leave."""
     columns = np.flatnonzero(trail.support)
+    visible = replace(sample, X=np.ascontiguousarray(sample.X[:, columns]))
+    found = consequences(visible, family, groups[columns])
     measured = []
-    for i, (rows, family) in enumerate(targets):
-        visible = replace(rows, X=np.ascontiguousarray(rows.X[:, columns]))
+    for i, (rows, one) in enumerate(_targets(visible, family)):
         known = restricted(trail.terms[i], columns) if trail.terms else None
         # A term that lost a feature left a curve unexplained: choose again.
         terms = known if known is not None and len(known) == len(trail.terms[i]) else None
-        measured.append(measure(visible, family, groups[columns], terms, everything=number == 1))
+        measured.append(measure(rows, one, groups[columns], found, terms, number == 1))
     return trail.after(number, columns, groups, [_finding(m) for m in measured])
 
 
@@ -211,6 +208,7 @@ def measure(
     rows: Rows,
     family: Family,
     groups: IntArray,
+    found: Consequences | None = None,
     terms: tuple[Term, ...] | None = None,
     everything: bool = True,
 ) -> Measured:
@@ -221,6 +219,8 @@ def measure(
     rows : sample of standardised rows.
     family : Gaussian or Bernoulli.
     groups : (m,) columns of one group share a decision.
+    found : consequences of the whole target, where this is one label against the rest: given one
+        label, features still depend on each other through the others. None to look for them.
     terms : of the flexible mean, or None to choose them.
     everything : probe every feature, not only those that may leave.
     """
@@ -228,18 +228,14 @@ def measure(
     if terms is None:
         terms = choose_terms(rows, family, groups)
     fits = redundancy(rows, family, terms)
-    found = consequences(rows, family, groups)
+    found = consequences(rows, family, groups) if found is None else found
     probed = np.arange(m) if everything else np.flatnonzero(~fits.needed | found.is_effect)
     probes, raw, excess = _changes(rows, fits, terms, groups, probed)
-    mechanism = np.ones(m)
-    effects = np.flatnonzero(found.is_effect)
-    mechanism[effects] = mechanism_p_values(Held(rows), family, groups, effects)
     return Measured(
         terms=terms,
         redundancy=fits,
         consequences=found,
         fork=forks(rows, fits.flexible, probes[0]),
-        mechanism=mechanism,
         probes=probes,
         raw=raw,
         excess=excess,
