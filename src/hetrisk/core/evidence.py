@@ -32,8 +32,10 @@ from hetrisk.core.working import MOST_LEVERAGE, WorkingFit, working_fit
 
 LEAN = 2.5  # robust z at which the linear model leans on a feature, more than the flexible one
 NEEDED = 4.0  # robust z at which the flexible model needs it
+OWN_CURVE = 8.0  # robust z at which a curve of its own cannot be chance, or z above its lean
 STAND_IN = 0.2  # a stand-in keeps less than this share of its coefficient in the flexible model
-FORK = 5.0  # robust z at which a feature forks: it follows the others' prediction with two slopes
+FORKS = 1.64  # robust z at which a feature seems to follow the others' prediction with two slopes
+FORKS_PLAINLY = 5.0  # and at which it does so beyond doubt, whether or not anything leans on it
 FAR = 3.0  # standard deviations beyond which distances count no further
 LEAST_ROWS = 20.0  # an environment of fewer effective rows says nothing
 
@@ -84,7 +86,7 @@ def redundancy(rows: Rows, family: Family, terms: tuple[Term, ...]) -> Redundanc
         z[j] = fit.z[1 + j]
         curved[j] = np.abs(flexible.z[d + 1 :][~np.array(apart)]).max()
     used = (np.abs(z[:d]) >= NEEDED) & (bent * np.sign(own) >= STAND_IN * np.abs(own))
-    needed = used | (curved > np.abs(lean))
+    needed = used | (curved > np.minimum(np.abs(lean), OWN_CURVE))
     return Redundancy(lean, (own - bent) / error, needed, linear, flexible)
 
 

@@ -25,7 +25,8 @@ import numpy as np
 from hetrisk.core.conclusion import conclude
 from hetrisk.core.discovery import Discovery, SearchSettings
 from hetrisk.core.evidence import (
-    FORK,
+    FORKS,
+    FORKS_PLAINLY,
     Change,
     Consequences,
     Redundancy,
@@ -121,9 +122,9 @@ class Measured:
 
     @property
     def is_stand_in(self) -> BoolArray:
-        """(m,) of no use to the flexible model; the linear one leans on it, or it forks."""
-        forked = (self.fork > FORK) & ~self.redundancy.needed
-        stand_in: BoolArray = self.redundancy.stand_in | forked
+        """(m,) of no use to the flexible model; the linear one leans on it, or it forks plainly."""
+        leaning = self.redundancy.stand_in & (self.fork > FORKS)
+        stand_in: BoolArray = leaning | (~self.redundancy.needed & (self.fork > FORKS_PLAINLY))
         return stand_in
 
     @property
