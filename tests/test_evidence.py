@@ -165,9 +165,12 @@ def crossed(n, seed, share):
 
 
 def test_two_slopes_that_cross_are_seen_where_the_pooled_slope_is_nothing():
-    z = forks(*crossed(2000, 0, 0.5))
+    rows, fit, probes = crossed(2000, 0, 0.5)
+    z = forks(rows, fit, probes)
     assert z[2] > 8
-    assert not z[:2].any()
+    assert np.isnan(z[:2]).all()  # not probed
+    rows.X[:, 2] = rows.X[:, 2] > 0
+    assert np.isnan(forks(rows, fit, probes)).all()
 
 
 @pytest.mark.parametrize("share", [1.0, 0.0])

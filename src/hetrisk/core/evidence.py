@@ -91,15 +91,18 @@ def redundancy(rows: Rows, family: Family, terms: tuple[Term, ...]) -> Redundanc
 
 
 def forks(rows: Rows, fit: WorkingFit, probes: list[Probe]) -> FloatArray:
-    """(d,) robust z that a feature's distance from its line on s grows with |s|; zero unprobed.
+    """(d,) robust z that a feature's distance from its line on s grows with |s|.
 
     s is what the other features say about the target (the prediction of the feature's probe). A
     shortcut that follows the target here and runs against it there leaves two lines that cross:
-    the farther out, the farther apart. Its pooled slope may then be nothing at all.
+    the farther out, the farther apart. Its pooled slope may then be nothing at all. NaN for
+    features that were not probed, and for those of two values, whose spread follows their mean.
     """
-    z = np.zeros(rows.X.shape[1])
+    z = np.full(rows.X.shape[1], np.nan)
     w = rows.weight / rows.weight.sum()
     for probe in probes:
+        if len(np.unique(rows.X[:200, probe.feature])) <= 2:
+            continue
         line = np.column_stack([np.ones(len(rows)), fit.design @ probe.prediction])
         x = _left(line, rows.X[:, probe.feature], w)
         s = line[:, 1] - w @ line[:, 1]

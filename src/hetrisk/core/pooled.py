@@ -65,7 +65,8 @@ class Measured:
     ----------
     terms : of the flexible mean.
     redundancy, consequences : how the features are used, and which are effects of the target.
-    fork : (m,) robust z that a feature follows what the others predict with two slopes.
+    fork : (m,) robust z that a feature follows what the others predict with two slopes; NaN where
+        that cannot be told.
     probes : per kind of probe (two slopes, two spreads), one a probed feature.
     raw, excess : per kind, how slopes change between the environments of a feature's own probe:
         in the linear model, and in the flexible one (what a curve cannot explain).
@@ -123,7 +124,7 @@ class Measured:
     @property
     def is_stand_in(self) -> BoolArray:
         """(m,) of no use to the flexible model; the linear one leans on it, or it forks plainly."""
-        leaning = self.redundancy.stand_in & (self.fork > FORKS)
+        leaning = self.redundancy.stand_in & ~(self.fork <= FORKS)
         stand_in: BoolArray = leaning | (~self.redundancy.needed & (self.fork > FORKS_PLAINLY))
         return stand_in
 
