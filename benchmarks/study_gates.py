@@ -1,5 +1,7 @@
 """Invariant prediction and the paper's loop, measured: `python benchmarks/study_gates.py [part]`.
 
+Seeds start at --first, so that any run can be made on seeds nobody has looked at.
+
 Parts: loop (the joint loop on selection bias, against its own first round, one fixed pair of
 penalties, the oracle and ERM), known (exact sets with known environments), toy (cats and
 dogs), speed (one fit; the gate optimisation alone at 2,000 and 200,000 rows).
@@ -7,7 +9,7 @@ dogs), speed (one fit; the gate optimisation alone at 2,000 and 200,000 rows).
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 import warnings
 
@@ -32,13 +34,13 @@ def test_errors(predict, task):
     return e.mean(), e.std(ddof=1), e.max()
 
 
-def loop(n_seeds=10):
+def loop(first=0, n_seeds=10):
     """Must beat: mean 0.46, standard deviation 0.03; 30 % below one round."""
     print("r     method                    mean   std    max   exact  (10 test environments)")
     fixed = {"invariance_penalty": 0.3, "gate_penalty": 0.01}
     for r in RATES:
         scores, exact = {}, {}
-        for seed in range(n_seeds):
+        for seed in range(first, first + n_seeds):
             task = load_task("selection_bias", seed=seed, r=r)
             X, y, _ = task.train
             models = {
@@ -63,13 +65,13 @@ def loop(n_seeds=10):
             print(f"{r:<5} {name:<24} {mean:6.3f} {std:6.3f} {most:6.3f}  {exact.get(name, '-')}")
 
 
-def known(n_seeds=100):
+def known(first=0, n_seeds=100):
     """Exact sets with the true environments: of all features, and of those that can be told."""
     cells = [("selection_bias", {"r": r}) for r in RATES]
     cells += [("anti_causal", {"n_phi": 9, "n_psi": 1}), ("anti_causal", {"n_phi": 5, "n_psi": 5})]
     for name, setting in cells:
         strict = settled = possible = 0
-        for seed in range(n_seeds):
+        for seed in range(first, first + n_seeds):
             task = load_task(name, seed=seed, n_test=2, **setting)
             support = InvariantRegressor().fit(*task.train).support_
             strict += np.array_equal(support, task.invariant)
@@ -81,10 +83,10 @@ def known(n_seeds=100):
         )
 
 
-def toy(n_seeds=20):
+def toy(first=0, n_seeds=20):
     """The animal feature alone is kept."""
     kept = 0
-    for seed in range(n_seeds):
+    for seed in range(first, first + n_seeds):
         task = load_task("cats_and_dogs", seed=seed)
         model = HRMClassifier(method="gates", random_state=seed).fit(task.train.X, task.train.y)
         kept += model.support_.tolist() == [True, False, False]
@@ -121,6 +123,15 @@ def _median(run, repeats):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", UnstableWarning)
-    parts = {"loop": loop, "known": known, "toy": toy, "speed": speed}
-    for name in sys.argv[1:] or parts:
-        parts[name]()
+    parts = {"loop": loop, "known": known, "toy": toy}
+    parser = argparse.ArgumentParser()
+    parser.add_argument("part", nargs="*", help="loop, known, toy, speed; none: all")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seeds", type=int, help="number of seeds; by default that of the part")
+    given = parser.parse_args()
+    number = {} if given.seeds is None else {"n_seeds": given.seeds}
+    for name in given.part or [*parts, "speed"]:
+        if name == "speed":
+            speed()
+        else:
+            parts[name](given.first, **number)

@@ -188,3 +188,13 @@ def test_gates_do_not_depend_on_the_order_of_environments(rows):
     assert replace(again.choice, fit=found.choice.fit, path=()).price == pytest.approx(
         found.choice.price
     )
+
+
+def test_lambda_does_not_shut_a_weak_feature_that_was_found():
+    """In this table the strength that agrees best with the features shuts one of them."""
+    task = load_task("anti_causal", seed=20045, n_phi=5, n_psi=5, n_test=2)
+    settings = SearchSettings()
+    found = select(standardised(task), Gaussian(), np.arange(10), None, settings)
+    assert found.choice.fit.support.tolist() == task.invariant.tolist()
+    free = min(found.choice.path, key=lambda step: (step[1] != task.invariant).sum())
+    assert free[0] != found.choice.invariance

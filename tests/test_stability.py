@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.families import Bernoulli, Multinomial
@@ -13,12 +12,14 @@ from hetrisk.core.moments import moments
 from hetrisk.core.rows import Rows
 from hetrisk.core.stability import (
     UNDECIDED,
+    Quadratics,
+    difference,
     evidence,
     informative,
     quadratics_from_fits,
     quadratics_from_moments,
     screen,
-    significance,
+    wald,
 )
 
 
@@ -116,25 +117,74 @@ def test_informative_keeps_what_predicts_and_drops_noise():
     assert kept.tolist() == [True, True, True, False, False]
 
 
-def test_significance_matches_a_t_test_of_one_environment():
+def test_one_weak_feature_among_strong_ones_stays_and_several_go():
+    """The same Wald statistic, 1.5 errors from zero, is judged by its company."""
+    for n_strong, n_weak, n_kept in ((8, 1, 9), (5, 4, 5)):
+        q = orthogonal(np.repeat([100.0, 1.5], [n_strong, n_weak]))
+        assert informative(q, np.arange(9), np.ones(9, dtype=bool)).sum() == n_kept
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_table_of_noise_has_no_informative_feature(seed):
+    z = np.random.default_rng(seed).normal(size=12)
+    kept = informative(orthogonal(z), np.arange(12), np.ones(12, dtype=bool))
+    assert kept.sum() <= 1
+
+
+def test_features_that_stand_in_for_each_other_are_not_all_dropped():
+    X, y, _ = world(slopes=(0.0, 0.0, 0.0))
+    rng = np.random.default_rng(1)
+    X = np.column_stack([X, X[:, 0] + 1e-3 * rng.normal(size=len(X)), rng.normal(size=len(X))])
+    q = quadratics(X, y, np.ones((len(y), 1)))
+    kept = informative(q, np.arange(7), np.ones(7, dtype=bool))
+    assert kept[0] | kept[5]
+    assert kept[1:3].all()
+    assert not kept[[3, 4, 6]].any()
+
+
+def orthogonal(z, n=10_000):
+    """One environment of orthogonal columns whose coefficients are z errors from zero."""
+    return Quadratics(
+        np.eye(len(z))[None],
+        np.asarray(z)[None],
+        np.array([z @ z + n]),
+        np.array([n]),
+        np.arange(len(z)),
+    )
+
+
+def test_wald_matches_a_t_test_of_one_environment():
     X, y, _ = world(n=400)
-    p = significance(quadratics(X, y, np.ones((400, 1))), np.arange(5), np.ones(5, dtype=bool))
+    statistic, rank = wald(quadratics(X, y, np.ones((400, 1))), np.arange(5), np.ones(5, bool))
     A = np.column_stack([np.ones(400), X])
     b, rss, _, _ = np.linalg.lstsq(A, y, rcond=None)
     t = b / np.sqrt(rss[0] / (400 - 6) * np.diag(np.linalg.inv(A.T @ A)))
-    np.testing.assert_allclose(p[4], 2 * norm.sf(abs(t[5])), rtol=1e-6)
-    assert (p[:3] < 1e-10).all()
+    np.testing.assert_allclose(statistic, t[1:] ** 2, rtol=1e-6)
+    assert rank.tolist() == [1.0] * 5
 
 
-def test_significance_of_three_classes_counts_the_free_contrasts():
+def test_wald_of_three_classes_counts_the_free_contrasts():
     X, y, shares = world(n=3000)
     codes = np.digitize(y, [-1, 1]).astype(float)
     rows = ArrayBlocks(X, codes, None, shares)
     fits = fit_glms(rows, Multinomial(3), lambda block: block.environments)
     q = quadratics_from_fits(fits, Multinomial(3))
-    p = significance(q, np.arange(5), np.ones(5, dtype=bool))
-    assert (p[:3] < 1e-10).all()
-    assert p[4] > 1e-4
+    statistic, rank = wald(q, np.arange(5), np.ones(5, dtype=bool))
+    assert rank.tolist() == [2.0] * 5
+    assert (statistic[:3] > 50).all()
+    assert statistic[4] < 20
+
+
+def test_a_weak_feature_whose_coefficients_differ_by_chance_is_not_unstable():
+    """One tenth with errors of a tenth: undecided between stable and unstable, and kept."""
+    coef = np.array([[1.0, 0.1], [1.02, 0.25], [0.98, -0.02]])
+    bend = np.tile(np.eye(2) * 100.0, (3, 1, 1))
+    total = 100.0 * (coef**2).sum(axis=1) + 97.0  # so that the residual variance is one
+    q = Quadratics(bend, 100.0 * coef, total, np.full(3, 100.0), np.arange(2))
+    fitted, variance, _ = q.fits(np.ones(2, dtype=bool))
+    assert evidence(fitted, variance)[1] > UNDECIDED
+    np.testing.assert_allclose(difference(fitted, variance)[1], 100 * np.var(coef[:, 1]) * 3)
+    assert screen(q, np.arange(2))[0].all()
 
 
 def test_an_exact_fit_has_finite_errors():

@@ -7,8 +7,9 @@ for them to be chosen, from the environments alone:
    between environments by a large share of their size.
 2. alpha: of the rest, `hetrisk.core.stability.informative` drops what predicts nothing; alpha
    is half the smallest fall in risk that a remaining feature brings.
-3. lambda: the value on `PATH`, warm-started from one to the next, whose gates agree best with
-   the features found so (the smallest, of equals).
+3. lambda: the value on `PATH`, warm-started from one to the next, that opens all of the features
+   found so where no others may open, and whose gates agree best with them where all may (the
+   smallest, of equals).
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def choose(
         problem = replace(problem, invariance=invariance)
         return Choice(fit_gates(problem, allowed=allowed), invariance, price, ())
     path = _path(problem)
-    invariance = min(path, key=lambda step: (int((step[1] != allowed).sum()), step[0]))[0]
+    invariance = min(path, key=partial(_disagreement, problem, allowed))[0]
     fit = fit_gates(replace(problem, invariance=invariance), start=allowed, allowed=allowed)
     return Choice(fit, invariance, price, path)
 
@@ -123,6 +124,17 @@ def _path(problem: InvarianceProblem) -> tuple[tuple[float, BoolArray], ...]:
         mask = fit_gates(replace(problem, invariance=strength), start=mask, soft=False).support
         steps.append((strength, mask))
     return tuple(steps)
+
+
+def _disagreement(
+    problem: InvarianceProblem, allowed: BoolArray, step: tuple[float, BoolArray]
+) -> tuple[int, int, float]:
+    """How far a lambda is from the allowed gates: among these, among all; and lambda itself."""
+    strength, free = step
+    held = fit_gates(
+        replace(problem, invariance=strength), start=allowed, allowed=allowed, soft=False
+    ).support
+    return int((held != allowed).sum()), int((free != allowed).sum()), strength
 
 
 def _price(problem: InvarianceProblem, kept: BoolArray) -> float:

@@ -9,7 +9,8 @@ by their likelihoods at rho = `STABLE` and at the best rho of `UNSTABLE`, each a
 
 It is free of the scale of x and y, it asks for a large relative spread rather than for a
 significant one (with many rows every difference is significant), and where the errors swamp
-both hypotheses it is near zero: undecided.
+both hypotheses it is near zero: undecided. An undecided feature is not unstable for all that: its
+coefficients must also differ by more than their errors (Cochran's Q).
 
 Leaving a feature out changes the coefficients of the others. From a quadratic log likelihood in
 every environment (exact for least squares, the usual expansion for labels) the new ones follow
@@ -22,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import beta
 from scipy.stats import chi2
 
 from hetrisk.core.families import Family
@@ -32,7 +34,9 @@ from hetrisk.core.rows import BoolArray, FloatArray, IntArray
 STABLE = 0.2
 UNSTABLE = (0.5, 0.7, 1.0, 2.0, 4.0)
 UNDECIDED = -0.4  # evidence above this speaks against keeping a feature
-LEVEL = 0.002  # chance of keeping a feature of no use, before adapting to how many there are
+CHANCE = 0.05  # p-value above which coefficients differ by no more than their errors
+ALL_USEFUL = 0.99  # prior probability that no feature is useless
+DOUBT = 0.05  # odds of being useless at which a feature is left out, once some are
 RIDGE = 1e-9
 FLOOR = 1e-9  # smallest residual variance, relative to the variance of the target
 
@@ -107,10 +111,30 @@ def evidence(coef: FloatArray, variance: FloatArray) -> FloatArray:
     return difference
 
 
-def evidence_by_group(q: Quadratics, groups: IntArray) -> FloatArray:
-    """(G,) evidence that a group is unstable, in a fit of everything."""
-    coef, variance, _ = q.fits(np.ones(len(q.column), dtype=bool))
-    return _by_group(groups[q.column], evidence(coef, variance), int(groups.max()) + 1)
+def difference(coef: FloatArray, variance: FloatArray) -> FloatArray:
+    """(p,) Cochran's Q of (K, p) fits: chi square with K - 1 degrees where none differ."""
+    precision = 1.0 / variance
+    centre = (precision * coef).sum(axis=0) / precision.sum(axis=0)
+    statistic: FloatArray = (precision * (coef - centre) ** 2).sum(axis=0)
+    return statistic
+
+
+def evidence_by_group(
+    q: Quadratics, groups: IntArray, open_: BoolArray | None = None
+) -> FloatArray:
+    """(G,) evidence that a group is unstable in a fit of the open groups (None: of all).
+
+    It is minus infinity where the coefficients differ by no more than their errors.
+    """
+    n_groups = int(groups.max()) + 1
+    owner = groups[q.column]
+    keep = np.ones(len(owner), dtype=bool) if open_ is None else open_[owner]
+    coef, variance, _ = q.fits(keep)
+    strength = _by_group(owner[keep], evidence(coef, variance), n_groups)
+    apart = _by_group(owner[keep], difference(coef, variance), n_groups)
+    freedom = (len(coef) - 1) * np.bincount(owner[keep], minlength=n_groups)
+    real = chi2.sf(apart, np.maximum(freedom, 1)) < CHANCE
+    return np.where(real, strength, -np.inf)
 
 
 def screen(
@@ -139,11 +163,8 @@ def screen(
     n_groups = int(groups.max()) + 1
     stable = np.ones(n_groups, dtype=bool) if start is None else start.copy()
     strength = np.full(n_groups, -np.inf)
-    owner = groups[q.column]
     while stable.any():
-        keep = stable[owner]
-        coef, variance, _ = q.fits(keep)
-        by_group = _by_group(owner[keep], evidence(coef, variance), n_groups)
+        by_group = evidence_by_group(q, groups, stable)
         strength[stable] = by_group[stable]
         worst = _next(stable, by_group, threshold, affordable)
         if worst is None:
@@ -176,46 +197,72 @@ def _next(
     return None
 
 
-def informative(
-    q: Quadratics, groups: IntArray, open_: BoolArray, level: float = LEVEL
-) -> BoolArray:
+def informative(q: Quadratics, groups: IntArray, open_: BoolArray) -> BoolArray:
     """(G,) the open groups that predict at all, leaving out the least significant in turn.
 
-    The level adapts to how many groups seem of no use (Storey's estimate of the share of true
-    nulls): where nearly all matter, a weak one is given the benefit of the doubt.
+    A table may have useless features, each as often as an unknown share, or none. Estimates b of
+    a useless group are N(0, V), V their covariance; of the useful ones N(0, s V), s chosen to fit
+    them best. So the odds of being useless depend on the others: one weak feature among strong
+    ones gets the benefit of the doubt, several give each other away.
     """
     kept = open_.copy()
-    while kept.any():
-        p = significance(q, groups, kept)[kept]
-        nulls = min(1.0, 2.0 * ((p > 0.5).sum() + 1.0) / len(p))
-        if p.max() <= level / nulls:
+    n_open = int(open_.sum())
+    for n_out in range(n_open):
+        statistic, rank = (part[kept] for part in wald(q, groups, kept))
+        order = np.argsort(statistic / rank, kind="stable")
+        k = np.arange(len(order) + 1)
+        # The most useless ones together: alone, the first of several may pass for useful.
+        fit = _two_kinds(statistic[order], rank[order]) - k * np.log(DOUBT)
+        if np.argmax(fit + _log_prior(n_open, n_out + k)) == 0:
             break
-        kept[np.flatnonzero(kept)[np.argmax(p)]] = False
+        kept[np.flatnonzero(kept)[order[0]]] = False
     return kept
 
 
-def significance(q: Quadratics, groups: IntArray, kept: BoolArray) -> FloatArray:
-    """(G,) p-value of each kept group in one fit over all environments; 1 for the others."""
+def _two_kinds(statistic: FloatArray, rank: FloatArray) -> FloatArray:
+    """(m + 1,) log likelihood of the first k of m groups being useless and the others useful."""
+    useless = np.append(0.0, np.cumsum(statistic))
+    left = np.append(np.cumsum(rank[::-1])[::-1], 0.0)
+    scale = np.maximum((useless[-1] - useless) / np.maximum(left, 1.0), 1.0)
+    useful = (useless[-1] - useless) / scale + left * np.log(scale)
+    likelihood: FloatArray = -0.5 * (useless + useful)
+    return likelihood
+
+
+def _log_prior(n: int, k: IntArray) -> FloatArray:
+    """Log prior probability that a given k of n features are useless, and no others.
+
+    With probability `ALL_USEFUL` none is; else each is with the same, uniform, probability.
+    """
+    prior: FloatArray = np.log(
+        (1.0 - ALL_USEFUL) * beta(k + 1.0, n - k + 1.0) + ALL_USEFUL * (k == 0)
+    )
+    return prior
+
+
+def wald(q: Quadratics, groups: IntArray, kept: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """(G,) Wald statistics of the kept groups in one fit over all environments, and their ranks.
+
+    Without effect a statistic is chi square with as many degrees as its rank; 0 and 1 for the
+    groups not kept.
+    """
     owner = groups[q.column]
     keep = kept[owner]
     _, _, residual = q.fits(keep)
     bend = (q.bend[:, keep][:, :, keep] / residual[:, None, None]).sum(axis=0)
     inverse = np.linalg.pinv(bend, rcond=RIDGE, hermitian=True)
     coef = inverse @ (q.pull[:, keep] / residual[:, None]).sum(axis=0)
-    p = np.ones(len(kept))
+    statistic, rank = np.zeros(len(kept)), np.ones(len(kept))
     for group in np.flatnonzero(kept):
         own = np.flatnonzero(owner[keep] == group)
-        p[group] = _wald(coef[own], inverse[np.ix_(own, own)])
-    return p
-
-
-def _wald(coef: FloatArray, covariance: FloatArray) -> float:
-    """p-value of all coefficients being zero."""
-    if len(coef) == 1:
-        return float(chi2.sf(coef[0] ** 2 / max(covariance[0, 0], 1e-300), 1))
-    rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
-    precision = np.linalg.pinv(covariance, rcond=RIDGE, hermitian=True)
-    return float(chi2.sf(coef @ precision @ coef, max(rank, 1)))
+        covariance = inverse[np.ix_(own, own)]
+        if len(own) == 1:
+            statistic[group] = coef[own[0]] ** 2 / max(covariance[0, 0], 1e-300)
+            continue
+        rank[group] = max(int(np.linalg.matrix_rank(covariance, hermitian=True)), 1)
+        precision = np.linalg.pinv(covariance, rcond=RIDGE, hermitian=True)
+        statistic[group] = coef[own] @ precision @ coef[own]
+    return statistic, rank
 
 
 def _likelihood(coef: FloatArray, variance: FloatArray, rho: float) -> FloatArray:
