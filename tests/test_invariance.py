@@ -218,8 +218,15 @@ def test_left_out_risk_is_that_of_a_fit_on_the_other_environments():
         )
         v = np.linalg.solve(A, b)
         losses.append(((y[label == e] - parts[e] @ v) ** 2).mean())
-    scale = np.mean([(y[label == e] ** 2).mean() for e in range(3)])
-    assert left_out_risk(problem_of(X, y, shares), mask) == pytest.approx(max(losses) / scale)
+    by_rows = np.average(losses, weights=np.bincount(label)) / (y**2).mean()
+    assert left_out_risk(problem_of(X, y, shares), mask) == pytest.approx(by_rows)
+
+
+def test_the_mixture_of_environments_is_one_of_all_rows():
+    X, y, shares = world()
+    mixed, whole = problem_of(X, y, shares).risks.mixture(), problem_of(X, y, shares[:, :1] * 0 + 1)
+    for part, other in zip(mixed, whole.risks, strict=True):
+        np.testing.assert_allclose(part, other)
 
 
 # The traps.

@@ -77,13 +77,14 @@ def stable_gates(problem: InvarianceProblem, q: Quadratics, groups: IntArray) ->
     Environments that were found by clustering can often be read in two ways (y follows phi
     here and v there: is it phi or v that is unstable?), and the first feature left out
     decides. So the screen is repeated with each of the most unstable features left out first,
-    and of these stable selections the one that predicts clearly best is taken: the maximal
-    invariant predictor.
+    and of these stable selections the one that predicts the rows clearly best is taken: the
+    maximal invariant predictor. Environments counted alike would give a small cluster, made of
+    the rows that v happens to predict, as much say as all the others.
     """
     affordable = partial(_affordable, problem)
     everything = _without_shifting_effects(problem, q, groups)
     best, _ = screen(q, groups, affordable, start=everything)
-    plain = replace(problem, invariance=0.0, price=0.0)
+    plain = replace(problem, risks=problem.risks.mixture(), invariance=0.0, price=0.0)
     least = mask_values(plain, best[None])[0]
     first = evidence_by_group(q, groups)
     for group in np.argsort(-first, kind="stable")[:READINGS]:

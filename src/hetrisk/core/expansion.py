@@ -48,7 +48,7 @@ def label_risks(
     bend = sums.curvature / weight[:, None, None]
     pull = sums.gradient.reshape(len(weight), -1) / weight[:, None] + bend @ v
     constant = sums.loss / weight + pull @ v - 0.5 * np.einsum("i,kij,j->k", v, bend, v)
-    return EnvironmentRisks(0.5 * bend, 0.5 * pull, constant)
+    return EnvironmentRisks(0.5 * bend, 0.5 * pull, constant, sums.weight)
 
 
 def weight_groups(groups: IntArray, family: Family) -> IntArray:

@@ -20,7 +20,7 @@ from hetrisk.core.discovery import (
 )
 from hetrisk.core.families import Family
 from hetrisk.core.glm import fit_glm
-from hetrisk.core.invariance import EnvironmentRisks, InvarianceProblem
+from hetrisk.core.invariance import InvarianceProblem
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, RowSource
 from hetrisk.core.selection import left_out_risk, mask_values
 from hetrisk.core.stability import informative
@@ -63,10 +63,10 @@ def report(
 
 
 def transfer(pool: Sequence[InvarianceProblem], mask: BoolArray) -> float:
-    """Mean over partitions of the risk in the worst environment, fitted on the others.
+    """Mean over partitions of the risk of a row, fitted on environments it is not in.
 
-    Relative to predicting nothing there, so that partitions weigh alike. With one environment
-    it is that environment's own risk.
+    Relative to predicting nothing, so that partitions weigh alike. With one environment it is
+    that environment's own risk.
     """
     return float(np.mean([left_out_risk(problem, mask) for problem in pool]))
 
@@ -127,7 +127,7 @@ def _price_and_gain(
 ) -> tuple[FloatArray, FloatArray]:
     """(G,) what leaving each gate shut costs on the mixture and saves across environments."""
     problem = turn.problem
-    mixture = replace(problem, risks=_merged(problem.risks, turn.quadratics.weight))
+    mixture = replace(problem, risks=problem.risks.mixture())
     cost, saving = np.zeros(problem.n_gates), np.zeros(problem.n_gates)
     root = 0.5 if family.closed_form else 1.0  # errors are roots of squared losses
     for gate in range(problem.n_gates):
@@ -138,12 +138,6 @@ def _price_and_gain(
         across = np.maximum([transfer(pool, with_), transfer(pool, without)], 1e-12)
         saving[gate] = 1.0 - (across[1] / across[0]) ** root
     return cost, saving
-
-
-def _merged(risks: EnvironmentRisks, weight: FloatArray) -> EnvironmentRisks:
-    """Return the risk over all rows: environments by their weight."""
-    share = weight / weight.sum()
-    return EnvironmentRisks(*(np.tensordot(share, part, axes=1)[None] for part in risks))
 
 
 def _heterogeneity(coef: FloatArray, error: FloatArray) -> FloatArray:

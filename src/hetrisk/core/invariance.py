@@ -49,11 +49,19 @@ class EnvironmentRisks(NamedTuple):
     gram : (K, d + 1, d + 1) E^e[(1, x)(1, x)'].
     cross : (K, d + 1) E^e[(1, x) y].
     square : (K,) E^e[y^2].
+    weight : (K,) total weight of the rows.
     """
 
     gram: FloatArray
     cross: FloatArray
     square: FloatArray
+    weight: FloatArray
+
+    def mixture(self) -> EnvironmentRisks:
+        """The risk over all rows, as that of one environment."""
+        share = self.weight / self.weight.sum()
+        gram, cross, square = (np.tensordot(share, part, axes=1)[None] for part in self[:3])
+        return EnvironmentRisks(gram, cross, square, self.weight.sum(keepdims=True))
 
 
 def environment_risks(m: Moments) -> EnvironmentRisks:
@@ -63,7 +71,8 @@ def environment_risks(m: Moments) -> EnvironmentRisks:
     first = np.concatenate([ones, m.mean], axis=1)
     raw = first[:, :, None] * first[:, None, :]
     raw[:, 1:, 1:] += m.covariance
-    return EnvironmentRisks(raw[:, : d + 1, : d + 1], raw[:, : d + 1, -1], raw[:, -1, -1])
+    gram, cross, square = raw[:, : d + 1, : d + 1], raw[:, : d + 1, -1], raw[:, -1, -1]
+    return EnvironmentRisks(gram, cross, square, m.weight)
 
 
 @dataclass(frozen=True)

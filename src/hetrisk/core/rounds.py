@@ -7,7 +7,7 @@ before, or after ``max_rounds``.
 
 A later round can be worse than an earlier one, and each round's own objective is measured in
 environments of its own making. So every selection is judged in the environments of *all*
-rounds (`transfer`: the risk in the worst environment, fitted on the others), and the best one
+rounds (`transfer`: the risk of a row, fitted on environments it is not in), and the best one
 is kept: a further round cannot hurt.
 """
 

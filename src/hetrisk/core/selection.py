@@ -102,9 +102,10 @@ def mask_values(problem: InvarianceProblem, masks: BoolArray) -> FloatArray:
 
 
 def left_out_risk(problem: InvarianceProblem, mask: BoolArray) -> float:
-    """Risk in the worst environment when the weights are fitted on the others.
+    """Mean risk of a row when the weights are fitted on the environments it is not in.
 
-    Relative to the mean risk of predicting nothing; with one environment, its own risk.
+    Relative to predicting nothing; with one environment, its own risk. Rows are counted alike,
+    not environments: a few rows that no selection predicts must not hide what all others say.
     """
     risks = problem.risks
     keep = np.flatnonzero(np.where(problem.gated, mask[problem.groups], True))
@@ -114,7 +115,7 @@ def left_out_risk(problem: InvarianceProblem, mask: BoolArray) -> float:
     ridge = RIDGE * scale * np.eye(len(keep))
     v = np.linalg.solve(others + ridge, pull[..., None])[..., 0]
     fitted = np.einsum("ki,kij,kj->k", v, A, v) - 2.0 * np.einsum("ki,ki->k", v, b)
-    return float((risks.square + fitted).max() / risks.square.mean())
+    return float(risks.weight @ (risks.square + fitted) / (risks.weight @ risks.square))
 
 
 def weights(problem: InvarianceProblem, g: GateMoments) -> FloatArray:
