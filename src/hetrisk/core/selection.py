@@ -102,18 +102,21 @@ def mask_values(problem: InvarianceProblem, masks: BoolArray) -> FloatArray:
 
 
 def left_out_risk(problem: InvarianceProblem, mask: BoolArray) -> float:
-    """Mean risk of a row when the weights are fitted on the environments it is not in.
+    """Mean risk of a row when the weights are fitted on the rows of other environments.
 
     Relative to predicting nothing; with one environment, its own risk. Rows are counted alike,
-    not environments: a few rows that no selection predicts must not hide what all others say.
+    not environments: a few rows that no selection predicts must not hide what all others say,
+    nor decide the weights.
     """
     risks = problem.risks
     keep = np.flatnonzero(np.where(problem.gated, mask[problem.groups], True))
     A, b = risks.gram[:, keep[:, None], keep], risks.cross[:, keep]
-    others, pull = (A, b) if len(A) == 1 else (A.sum(axis=0) - A, b.sum(axis=0) - b)
-    scale = max(len(A) - 1, 1)
-    ridge = RIDGE * scale * np.eye(len(keep))
-    v = np.linalg.solve(others + ridge, pull[..., None])[..., 0]
+    other = np.tile(risks.weight, (len(A), 1))
+    if len(A) > 1:
+        np.fill_diagonal(other, 0.0)
+    share = other / np.maximum(other.sum(axis=1, keepdims=True), 1e-300)
+    bend = np.tensordot(share, A, axes=1) + RIDGE * np.eye(len(keep))
+    v = np.linalg.solve(bend, (share @ b)[..., None])[..., 0]
     fitted = np.einsum("ki,kij,kj->k", v, A, v) - 2.0 * np.einsum("ki,ki->k", v, b)
     return float(risks.weight @ (risks.square + fitted) / (risks.weight @ risks.square))
 

@@ -34,7 +34,7 @@ from hetrisk.core.rows import BoolArray, FloatArray, IntArray
 STABLE = 0.2
 UNSTABLE = (0.5, 0.7, 1.0, 2.0, 4.0)
 UNDECIDED = -0.4  # evidence above this speaks against keeping a feature
-CHANCE = 0.05  # p-value above which coefficients differ by no more than their errors
+CHANCE = 0.03  # p-value above which coefficients differ by no more than their errors
 ALL_USEFUL = 0.99  # prior probability that no feature is useless
 DOUBT = 0.05  # odds of being useless at which a feature is left out, once some are
 RIDGE = 1e-9
