@@ -61,6 +61,17 @@ def test_max_rounds_1_is_one_round(rows):
     assert len(once.history) == 1
 
 
+def test_a_first_round_that_keeps_the_weaker_side_is_tried_the_other_way_round():
+    """Its ten invariant features predict better than the two biased ones it keeps."""
+    task = load_task("selection_bias", seed=20005, r=1.9, n_features=20, n_biased=2, n_test=2)
+    rows, groups = standardised(task), np.arange(20)
+    found = discover(rows, Gaussian(), groups, SearchSettings(seed=20005))
+    assert found.history[0]["support"] == [False] * 10 + [True] * 2 + [False] * 8
+    assert task.recovered(found.support)
+    few = discover(rows, Gaussian(), groups, SearchSettings(seed=20005, max_rounds=2))
+    assert len(few.history) == 2
+
+
 def test_evidence_has_an_entry_a_feature(found):
     e = found.evidence
     for part in (e.instability, e.instability_error, e.cost, e.saving, e.p_value, e.reason):

@@ -9,6 +9,11 @@ A later round can be worse than an earlier one, and each round's own objective i
 environments of its own making. So every selection is judged in the environments of *all*
 rounds (`transfer`: the risk of a row, fitted on environments it is not in), and the best one
 is kept: a further round cannot hurt.
+
+The first round may read its environments the wrong way round (y follows phi here and v there: it
+keeps v). The sign of it is that what it left out predicts the rows better than what it kept. Then
+the loop is run a second time, from a mixture on the features that were kept, and the selections
+of both are judged together. With lambda given the loop is the paper's, run once.
 """
 
 from __future__ import annotations
@@ -26,7 +31,8 @@ from hetrisk.core.invariance import InvarianceProblem
 from hetrisk.core.mixture import MixtureParameters, fit_mixture
 from hetrisk.core.prediction import select
 from hetrisk.core.rows import BoolArray, FloatArray, IntArray, RowSource
-from hetrisk.core.stability import Quadratics
+from hetrisk.core.selection import mask_values
+from hetrisk.core.stability import Quadratics, informative
 
 CLOSED_TO_PSI = 0.999  # a gate this open leaves nothing of its feature in Psi
 MOST_ENVIRONMENTS = 3
@@ -47,18 +53,26 @@ def discover(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
 ) -> Discovery:
     """Search by the joint loop."""
-    first = _first_mixture(rows, family, settings)
     loop = _Loop(rows, family, groups, settings)
-    turns = [loop.turn(*first)]
-    while len(turns) < settings.max_rounds:
-        support = turns[-1].choice.fit.support
-        gates = turns[-1].choice.fit.gates[groups]
-        if any(np.array_equal(support, t.choice.fit.support) for t in turns[:-1]):
-            break
-        if turns[-1].partition.n_environments == 1 or np.all(gates > CLOSED_TO_PSI):
-            break  # nothing to compare, or nothing left to cluster on
-        turns.append(loop.turn(*loop.cluster(gates, turns[0].partition.n_environments)))
+    first = loop.turn(*_first_mixture(rows, family, settings))
+    turns = loop.follow(first)
+    chosen = settings.invariance_penalty is None and first.partition.n_environments > 1
+    if chosen and len(turns) < settings.max_rounds and _perhaps_reversed(first, groups):
+        gates = np.where(first.choice.fit.support, 0.0, 1.0)[groups]
+        again = loop.turn(*loop.cluster(gates, first.partition.n_environments))
+        turns += loop.follow(again, taken=len(turns))
     return report(rows, family, groups, turns, settings)
+
+
+def _perhaps_reversed(turn: Round, groups: IntArray) -> bool:
+    """Whether the informative features left out predict the rows better than those kept."""
+    kept = turn.choice.fit.support
+    out = informative(turn.quadratics, groups, np.ones(len(kept), dtype=bool)) & ~kept
+    if not (kept.any() and out.any()):
+        return False
+    plain = replace(turn.problem, risks=turn.problem.risks.mixture(), invariance=0.0, price=0.0)
+    risk = mask_values(plain, np.stack([kept, out]))
+    return bool(risk[1] < risk[0])
 
 
 @dataclass(frozen=True)
@@ -82,6 +96,19 @@ class _Loop:
         centre = np.tensordot(mixture.weights, mixture.coef, axes=1)
         damped = centre + (1.0 - gates) * (mixture.coef - centre)
         return replace(mixture, coef=damped), solution[1]
+
+    def follow(self, first: Round, taken: int = 0) -> list[Round]:
+        """Take turns from a first one until a selection returns, or there is nothing to do."""
+        turns = [first]
+        while taken + len(turns) < self.settings.max_rounds:
+            support = turns[-1].choice.fit.support
+            gates = turns[-1].choice.fit.gates[self.groups]
+            if any(np.array_equal(support, t.choice.fit.support) for t in turns[:-1]):
+                break
+            if first.partition.n_environments == 1 or np.all(gates > CLOSED_TO_PSI):
+                break  # nothing to compare, or nothing left to cluster on
+            turns.append(self.turn(*self.cluster(gates, first.partition.n_environments)))
+        return turns
 
     def turn(self, mixture: MixtureParameters, log_likelihood: float) -> Round:
         """Fit the gates to the environments of a mixture."""
