@@ -187,6 +187,22 @@ def test_a_weak_feature_whose_coefficients_differ_by_chance_is_not_unstable():
     assert screen(q, np.arange(2))[0].all()
 
 
+def test_a_strong_feature_has_to_show_that_it_is_stable():
+    """Precise in one environment, anything in the other: no real difference, yet left out."""
+    coef, error = np.array([[0.5], [-0.05]]), np.array([[0.02], [0.3]])
+    assert difference(coef, error**2)[0] < 3.84  # the 5 % point
+    assert evidence(coef, error**2)[0] > UNDECIDED
+    precision = error**-2
+    q = Quadratics(
+        precision[..., None],
+        precision * coef,
+        (precision * coef**2)[:, 0] + 98.0,
+        np.full(2, 100.0),
+        np.arange(1),
+    )
+    assert not screen(q, np.arange(1))[0].any()
+
+
 def test_an_exact_fit_has_finite_errors():
     X, y, _ = world(n=12)
     shares = np.eye(3)[np.arange(12) % 3]

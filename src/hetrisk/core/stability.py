@@ -9,8 +9,9 @@ by their likelihoods at rho = `STABLE` and at the best rho of `UNSTABLE`, each a
 
 It is free of the scale of x and y, it asks for a large relative spread rather than for a
 significant one (with many rows every difference is significant), and where the errors swamp
-both hypotheses it is near zero: undecided. An undecided feature is not unstable for all that: its
-coefficients must also differ by more than their errors (Cochran's Q).
+both hypotheses it is near zero: undecided. A feature that plainly matters has to show that it is
+stable; a weak one cannot, and has to be shown unstable: its coefficients must differ by more than
+their errors (Cochran's Q).
 
 Leaving a feature out changes the coefficients of the others. From a quadratic log likelihood in
 every environment (exact for least squares, the usual expansion for labels) the new ones follow
@@ -34,6 +35,7 @@ from hetrisk.core.rows import BoolArray, FloatArray, IntArray
 STABLE = 0.2
 UNSTABLE = (0.5, 0.7, 1.0, 2.0, 4.0)
 UNDECIDED = -0.4  # evidence above this speaks against keeping a feature
+WEAK = 6.0  # errors from zero within which a feature is not asked to show that it is stable
 CHANCE = 0.03  # p-value above which coefficients differ by no more than their errors
 ALL_USEFUL = 0.99  # prior probability that no feature is useless
 DOUBT = 0.05  # odds of being useless at which a feature is left out, once some are
@@ -124,17 +126,19 @@ def evidence_by_group(
 ) -> FloatArray:
     """(G,) evidence that a group is unstable in a fit of the open groups (None: of all).
 
-    It is minus infinity where the coefficients differ by no more than their errors.
+    It is minus infinity for a weak group whose coefficients differ by no more than their errors.
     """
     n_groups = int(groups.max()) + 1
+    open_ = np.ones(n_groups, dtype=bool) if open_ is None else open_
     owner = groups[q.column]
-    keep = np.ones(len(owner), dtype=bool) if open_ is None else open_[owner]
+    keep = open_[owner]
     coef, variance, _ = q.fits(keep)
     strength = _by_group(owner[keep], evidence(coef, variance), n_groups)
     apart = _by_group(owner[keep], difference(coef, variance), n_groups)
     freedom = (len(coef) - 1) * np.bincount(owner[keep], minlength=n_groups)
     real = chi2.sf(apart, np.maximum(freedom, 1)) < CHANCE
-    return np.where(real, strength, -np.inf)
+    statistic, rank = wald(q, groups, open_)
+    return np.where(real | (statistic > WEAK**2 * rank), strength, -np.inf)
 
 
 def screen(
