@@ -131,6 +131,14 @@ def test_a_table_of_noise_has_no_informative_feature(seed):
     assert kept.sum() <= 1
 
 
+def test_the_last_feature_stays_if_it_is_significant_on_its_own():
+    """Doubts about each of several weak features must not add up to nothing."""
+    z = np.sqrt([5.4, 12.1, 1.0, 10.7, 1.2, 0.0, 0.0, 0.2])
+    kept = informative(orthogonal(z), np.arange(8), np.ones(8, dtype=bool))
+    assert kept.any()
+    assert kept[np.argmax(z)]
+
+
 def test_features_that_stand_in_for_each_other_are_not_all_dropped():
     X, y, _ = world(slopes=(0.0, 0.0, 0.0))
     rng = np.random.default_rng(1)

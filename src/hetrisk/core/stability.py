@@ -39,6 +39,7 @@ WEAK = 6.0  # errors from zero within which a feature is not asked to show that 
 CHANCE = 0.03  # p-value above which coefficients differ by no more than their errors
 ALL_USEFUL = 0.99  # prior probability that no feature is useless
 DOUBT = 0.05  # odds of being useless at which a feature is left out, once some are
+LEVEL = 0.002  # p-value at which the last feature of all is significant on its own
 RIDGE = 1e-9
 FLOOR = 1e-9  # smallest residual variance, relative to the variance of the target
 
@@ -207,12 +208,15 @@ def informative(q: Quadratics, groups: IntArray, open_: BoolArray) -> BoolArray:
     A table may have useless features, each as often as an unknown share, or none. Estimates b of
     a useless group are N(0, V), V their covariance; of the useful ones N(0, s V), s chosen to fit
     them best. So the odds of being useless depend on the others: one weak feature among strong
-    ones gets the benefit of the doubt, several give each other away.
+    ones gets the benefit of the doubt, several give each other away. The last one stays if it is
+    significant on its own.
     """
     kept = open_.copy()
     n_open = int(open_.sum())
     for n_out in range(n_open):
         statistic, rank = (part[kept] for part in wald(q, groups, kept))
+        if len(rank) == 1 and chi2.sf(statistic[0], rank[0]) < LEVEL:
+            break
         order = np.argsort(statistic / rank, kind="stable")
         k = np.arange(len(order) + 1)
         # The most useless ones together: alone, the first of several may pass for useful.
