@@ -3,7 +3,7 @@
 import importlib.util
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +103,17 @@ def test_the_selector_finds_what_the_regressor_finds(task, fitted):
     selector = HRMSelector(random_state=0).fit(task.train.X, task.train.y)
     np.testing.assert_array_equal(selector.get_support(), fitted.support_)
     assert selector.transform(task.train.X).shape[1] == fitted.support_.sum()
+
+
+def test_a_stand_in_must_not_plainly_follow_with_one_slope(task):
+    X, y, _ = task.train
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
+    measured = pooled.measure(Rows(X, y, np.ones(len(y))), Gaussian(), np.arange(10))
+    shortcut = ~task.invariant & task.identifiable
+    assert measured.stand_ins[shortcut].all()
+    assert not replace(measured, fork=np.full(10, -5.0)).stand_ins.any()
+    untold = replace(measured, fork=np.full(10, np.nan))  # as for features of two values
+    assert untold.stand_ins[shortcut].all()
 
 
 # No harm.

@@ -34,8 +34,8 @@ LEAN = 2.5  # robust z at which the linear model leans on a feature, more than t
 NEEDED = 4.0  # robust z at which the flexible model needs it
 OWN_CURVE = 8.0  # robust z at which a curve of its own cannot be chance, or z above its lean
 STAND_IN = 0.2  # a stand-in keeps less than this share of its coefficient in the flexible model
-FORKS = 1.64  # robust z at which a feature seems to follow the others' prediction with two slopes
-FORKS_PLAINLY = 5.0  # and at which it does so beyond doubt, whether or not anything leans on it
+NO_FORK = -1.64  # robust z at which a feature does not follow the others' prediction in two ways
+FORK = 5.0  # and at which it plainly does, whether or not anything leans on it
 FAR = 3.0  # standard deviations beyond which distances count no further
 LEAST_ROWS = 20.0  # an environment of fewer effective rows says nothing
 

@@ -25,8 +25,8 @@ import numpy as np
 from hetrisk.core.conclusion import conclude
 from hetrisk.core.discovery import Discovery, SearchSettings
 from hetrisk.core.evidence import (
-    FORKS,
-    FORKS_PLAINLY,
+    FORK,
+    NO_FORK,
     Change,
     Consequences,
     Redundancy,
@@ -124,8 +124,8 @@ class Measured:
     @property
     def is_stand_in(self) -> BoolArray:
         """(m,) of no use to the flexible model; the linear one leans on it, or it forks plainly."""
-        leaning = self.redundancy.stand_in & ~(self.fork <= FORKS)
-        stand_in: BoolArray = leaning | (~self.redundancy.needed & (self.fork > FORKS_PLAINLY))
+        leaning = self.redundancy.stand_in & ~(self.fork < NO_FORK)
+        stand_in: BoolArray = leaning | (~self.redundancy.needed & (self.fork > FORK))
         return stand_in
 
     @property
