@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression
 from hetrisk import HRMClassifier, HRMRegressor, HRMSelector
 from hetrisk.core import pooled
 from hetrisk.core.discovery import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings
+from hetrisk.core.evidence import LEAN, NO_FORK
 from hetrisk.core.families import Gaussian
 from hetrisk.core.rows import Rows
 from hetrisk.datasets import load_task
@@ -393,6 +394,20 @@ def test_every_record_can_be_written_down(fitted, task):
     p = fitted.evidence_.p_value
     assert ((p >= 0) & (p <= 1)).all()
     assert p[~fitted.support_].max() < 1e-5
+
+
+def test_the_history_holds_what_was_decided_by(fitted, task):
+    first, second = (record["evidence"][0] for record in fitted.history_)
+    (j,) = np.flatnonzero(~fitted.support_)
+    assert abs(first["lean"][j]) > LEAN
+    assert abs(first["shift"][j]) > LEAN
+    assert not first["needed"][j]
+    assert first["fork"][j] > NO_FORK
+    assert first["change_p_value"][j] < pooled.CHANGE
+    assert fitted.evidence_.p_value[j] == first["change_p_value"][j]
+    assert all(values[j] is None for values in second.values())
+    assert all(first["needed"][k] for k in np.flatnonzero(task.invariant))
+    assert all(len(values) == len(fitted.support_) for values in first.values())
 
 
 def test_the_price_of_leaving_out_is_that_of_a_refit(fitted, task):

@@ -1,10 +1,12 @@
 """The evidence on each feature: is it a stand-in, a consequence, and does its role change?
 
-Three questions, each answered by a test that holds under one homogeneous population:
+Four questions, each answered by a test that holds under one homogeneous population:
 
 *Redundancy.* Does the linear model lean on a feature that a flexible model has no use for? Then
 it stands in for a curve the linear model cannot draw, and works only as long as the features
 keep their joint distribution (Stein's lemma: with elliptical features no stand-in exists).
+
+*Fork.* Does it follow what the other features say about the target in two ways? A shortcut does.
 
 *Consequence.* Once the target is known, is the feature independent of all others, though before
 it was not? Causes of a common effect behave the other way round, so the feature is an effect of
@@ -75,17 +77,16 @@ def redundancy(rows: Rows, family: Family, terms: tuple[Term, ...]) -> Redundanc
         return Redundancy(lean, np.zeros(d), np.ones(d, dtype=bool), linear, linear)
     flexible = working_fit(rows, family, term_values(terms, rows.X))
     own, error = linear.coef[1:], np.abs(linear.coef[1:]) / np.maximum(np.abs(lean), 1e-300)
-    bent, z = flexible.coef[1 : d + 1].copy(), flexible.z[1:].copy()
+    bent, (z, of_terms) = flexible.coef[1 : d + 1].copy(), np.split(flexible.z[1:], [d])
     curved = np.zeros(d)
     for j in sorted({f for term in terms for f in term.features}):
         # What it stands in for is a curve of other features: its own curves are set aside.
-        apart = [j not in term.features for term in terms]
-        others = tuple(term for term, other in zip(terms, apart, strict=True) if other)
+        touching = np.array([j in term.features for term in terms])
+        others = tuple(term for term, own_term in zip(terms, touching, strict=True) if not own_term)
         fit = working_fit(rows, family, term_values(others, rows.X))
-        bent[j] = fit.coef[1 + j]
-        z[j] = fit.z[1 + j]
-        curved[j] = np.abs(flexible.z[d + 1 :][~np.array(apart)]).max()
-    used = (np.abs(z[:d]) >= NEEDED) & (bent * np.sign(own) >= STAND_IN * np.abs(own))
+        bent[j], z[j] = fit.coef[1 + j], fit.z[1 + j]
+        curved[j] = np.abs(of_terms[touching]).max()
+    used = (np.abs(z) >= NEEDED) & (bent * np.sign(own) >= STAND_IN * np.abs(own))
     needed = used | (curved > np.minimum(np.abs(lean), OWN_CURVE))
     return Redundancy(lean, (own - bent) / error, needed, linear, flexible)
 

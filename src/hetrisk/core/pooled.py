@@ -203,6 +203,17 @@ def _finding(measured: Measured) -> Finding:
         p_value=measured.p_value,
         probes=[probe for kind in measured.probes for probe in kind],
         log_likelihood=measured.log_likelihood,
+        quantities={
+            "lean": measured.redundancy.lean,
+            "shift": measured.redundancy.shift,
+            "needed": measured.redundancy.needed,
+            "fork": measured.fork,
+            "change_p_value": measured.change_p_value,
+            "excess_p_value": measured.excess_p_value,
+            "is_effect": measured.consequences.is_effect,
+            "is_cause": measured.consequences.is_cause,
+            "mechanism_p_value": measured.consequences.mechanism,
+        },
     )
 
 

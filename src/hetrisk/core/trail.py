@@ -21,7 +21,8 @@ class Finding:
     """What one round says of the m features in play, for one target.
 
     ``leaving`` maps a route to the features that leave by it; ``suspect`` marks the features
-    any route applies to; ``probed`` the features whose slopes were compared.
+    any route applies to; ``probed`` the features whose slopes were compared; ``quantities`` holds
+    whatever else was decided by, under its name.
     """
 
     terms: tuple[Term, ...]
@@ -33,6 +34,16 @@ class Finding:
     p_value: FloatArray
     probes: list[Probe]
     log_likelihood: float
+    quantities: dict[str, FloatArray | BoolArray] = field(default_factory=dict)
+
+    def on_table(self, columns: IntArray, d: int) -> dict[str, list[Any]]:
+        """Return the quantities as lists over the d features of the table; None where not asked."""
+        lists: dict[str, list[Any]] = {}
+        for name, values in self.quantities.items():
+            lists[name] = [None] * d
+            for j, value in zip(columns, values.tolist(), strict=True):
+                lists[name][j] = value if value == value else None  # NaN is not JSON
+        return lists
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,7 @@ class Trail:
             "instability": measured.index.tolist(),
             "p_value": measured.p_value.tolist(),
             "terms": [[t.kind, *t.features] for target in terms for t in target],
+            "evidence": [f.on_table(columns, len(self.support)) for f in findings],
         }
         return replace(
             measured,
