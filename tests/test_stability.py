@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import gammaln
 
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.families import Bernoulli, Multinomial
@@ -13,6 +14,7 @@ from hetrisk.core.rows import Rows
 from hetrisk.core.stability import (
     UNDECIDED,
     Quadratics,
+    _log_prior,
     difference,
     evidence,
     informative,
@@ -137,6 +139,14 @@ def test_the_last_feature_stays_if_it_is_significant_on_its_own():
     kept = informative(orthogonal(z), np.arange(8), np.ones(8, dtype=bool))
     assert kept.any()
     assert kept[np.argmax(z)]
+
+
+def test_the_prior_is_a_probability_however_many_features():
+    for n in (1, 5, 3000):
+        k = np.arange(n + 1)
+        chances = _log_prior(n, k) + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        assert np.exp(chances).sum() == pytest.approx(1.0)
+        assert np.exp(chances[0]) == pytest.approx(0.99 + 0.01 / (n + 1))
 
 
 def test_features_that_stand_in_for_each_other_are_not_all_dropped():

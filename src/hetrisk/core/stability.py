@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import beta
+from scipy.special import betaln
 from scipy.stats import chi2
 
 from hetrisk.core.families import Family
@@ -242,9 +242,8 @@ def _log_prior(n: int, k: IntArray) -> FloatArray:
 
     With probability `ALL_USEFUL` none is; else each is with the same, uniform, probability.
     """
-    prior: FloatArray = np.log(
-        (1.0 - ALL_USEFUL) * beta(k + 1.0, n - k + 1.0) + ALL_USEFUL * (k == 0)
-    )
+    some = np.log(1.0 - ALL_USEFUL) + betaln(k + 1.0, n - k + 1.0)
+    prior: FloatArray = np.where(k == 0, np.logaddexp(some, np.log(ALL_USEFUL)), some)
     return prior
 
 
