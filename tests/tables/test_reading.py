@@ -48,7 +48,7 @@ def test_a_given_delimiter_wins(tmp_path):
     "data",
     [
         ROWS.encode(),
-        gzip.compress(ROWS.encode()),
+        gzip.compress(ROWS.encode(), mtime=0),
         b"\xef\xbb\xbf" + ROWS.encode(),
         ROWS.encode("utf-16"),
         ROWS.replace("\n", "\r\n").encode(),
@@ -100,7 +100,7 @@ def test_parquet_is_known_by_its_content(tmp_path):
         (b"SQLite format 3\x00", "SQLite"),
         (b"\x80\x04\x95rest", "a pickle"),
         (b"PAR1 but not really", "not a readable Parquet file"),
-        (gzip.compress(b"a,b\n" * 1000)[:-9], "damaged or truncated gzip"),
+        (gzip.compress(b"a,b\n" * 1000, mtime=0)[:-9], "damaged or truncated gzip"),
         (b"\x1f\x8b\x08\x00garbage that is not deflate", "damaged or truncated gzip"),
     ],
 )
