@@ -244,7 +244,8 @@ def test_cases_measure_something(function):
     metrics = found[0] if isinstance(found, tuple) else found
     assert metrics
     for metric in metrics:
-        assert math.isfinite(metric.value)
+        # A busy machine may hide the difference of two short runs: said, and no failure.
+        assert math.isfinite(metric.value) or metric.note.startswith("missing: the machine")
         assert metric.case in CASES
         assert metric.note
 
