@@ -174,13 +174,13 @@ def steady_run(noise: Callable, skewed: bool, n_phi: int, n_psi: int, seed: int)
     return np.array([out[n_phi:].mean(), out[:n_phi].any(), out.any()])
 
 
-def steady(seeds: list[int], jobs: int) -> None:  # lambdas do not travel: one process
+def steady(seeds: list[int], jobs: int) -> None:
     print("noise | share of steady effects left out | runs with a cause left out | with anything")
     for name, noise in NOISES.items():
         for skewed in (False, True):
             for n_phi, n_psi in ((9, 1), (5, 5)):
                 setting = (noise, skewed, n_phi, n_psi)
-                runs = [steady_run(*setting, s) for s in seeds]
+                runs = Parallel(jobs)(delayed(steady_run)(*setting, s) for s in seeds)
                 shares = "  ".join(f"{share:.3f}" for share in np.mean(runs, axis=0))
                 label = f"{name}{', log-normal causes' if skewed else ''}, {n_phi}/{n_psi}"
                 print(f"{label} | {shares}", flush=True)

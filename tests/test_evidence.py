@@ -112,32 +112,31 @@ def test_changes_spread_over_and_update():
     np.testing.assert_array_equal(mixed.z, [9, -6, 0, 9])
 
 
-def test_a_stand_in_is_told_from_what_the_curve_needs():
+def bent(seed, n=3000):
     """The fourth feature follows x0^2 (a linear model leans on it); the others act themselves."""
-    rng = np.random.default_rng(0)
-    n = 3000
+    rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     X[:, 3] = X[:, 0] ** 2 - 1 + rng.normal(size=n)
     y = X[:, 0] + X[:, 1] + X[:, 0] ** 2 + 0.5 * rng.normal(size=n)
-    found = redundancy(Rows(X, y, np.ones(n)), Gaussian(), (Term("square", (0,)),))
+    return Rows(X, y, np.ones(n))
+
+
+def test_a_stand_in_is_told_from_what_the_curve_needs():
+    rows = bent(0)
+    found = redundancy(rows, Gaussian(), (Term("square", (0,)),))
     assert found.stand_in.tolist() == [False, False, False, True]
     assert found.needed[:2].all()
-    linear = redundancy(Rows(X, y, np.ones(n)), Gaussian(), ())
+    linear = redundancy(rows, Gaussian(), ())
     assert not linear.stand_in.any()
     assert linear.flexible is linear.linear
 
 
 def test_a_chance_curve_of_its_own_does_not_save_a_stand_in():
-    rng = np.random.default_rng(1)
-    n = 3000
-    X = rng.normal(size=(n, 4))
-    X[:, 3] = X[:, 0] ** 2 - 1 + rng.normal(size=n)
-    y = X[:, 0] + X[:, 1] + X[:, 0] ** 2 + 0.5 * rng.normal(size=n)
-    rows, square = Rows(X, y, np.ones(n)), Term("square", (0,))
+    rows, square = bent(1), Term("square", (0,))
     found = redundancy(rows, Gaussian(), (square, Term("product", (2, 3))))
     assert found.stand_in.tolist() == [False, False, False, True]
-    y = y + 2 * X[:, 2] * X[:, 3]  # now the curve is its own
-    found = redundancy(replace(rows, y=y), Gaussian(), (square, Term("product", (2, 3))))
+    own = replace(rows, y=rows.y + 2 * rows.X[:, 2] * rows.X[:, 3])  # now the curve is its own
+    found = redundancy(own, Gaussian(), (square, Term("product", (2, 3))))
     assert not found.stand_in.any()
 
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from hetrisk import HRMClassifier, HRMRegressor, HRMSelector
 from hetrisk.core import pooled
 from hetrisk.core.discovery import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings
-from hetrisk.core.evidence import LEAN, NO_FORK
+from hetrisk.core.evidence import LEAN, NO_FORK, consequences
 from hetrisk.core.families import Gaussian
 from hetrisk.core.rows import Rows
 from hetrisk.datasets import load_task
@@ -109,12 +109,24 @@ def test_the_selector_finds_what_the_regressor_finds(task, fitted):
 def test_a_stand_in_must_not_plainly_follow_with_one_slope(task):
     X, y, _ = task.train
     X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
-    measured = pooled.measure(Rows(X, y, np.ones(len(y))), Gaussian(), np.arange(10))
+    rows, groups = Rows(X, y, np.ones(len(y))), np.arange(10)
+    measured = pooled.measure(rows, Gaussian(), groups, consequences(rows, Gaussian(), groups))
     shortcut = ~task.invariant & task.identifiable
     assert measured.stand_ins[shortcut].all()
     assert not replace(measured, fork=np.full(10, -5.0)).stand_ins.any()
     untold = replace(measured, fork=np.full(10, np.nan))  # as for features of two values
     assert untold.stand_ins[shortcut].all()
+
+
+def test_a_consequence_is_judged_by_its_mechanism_even_if_it_stands_in_for_a_curve(task):
+    X, y, _ = task.train
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
+    rows, groups = Rows(X, y, np.ones(len(y))), np.arange(10)
+    found = consequences(rows, Gaussian(), groups)
+    steady = replace(found, is_effect=~task.invariant, mechanism=np.ones(10))
+    measured = pooled.measure(rows, Gaussian(), groups, steady)
+    assert measured.stand_ins.any()
+    assert not measured.shifting.any()
 
 
 # No harm.

@@ -29,7 +29,7 @@ from hetrisk.core.families import Bernoulli, Family
 from hetrisk.core.mechanism import mechanism_p_values, target_basis
 from hetrisk.core.probes import Probe
 from hetrisk.core.rows import BoolArray, FloatArray, Held, IntArray, Rows
-from hetrisk.core.terms import Term, term_values
+from hetrisk.core.terms import Term, term_values, two_valued
 from hetrisk.core.working import MOST_LEVERAGE, WorkingFit, working_fit
 
 LEAN = 2.5  # robust z at which the linear model leans on a feature, more than the flexible one
@@ -102,7 +102,7 @@ def forks(rows: Rows, fit: WorkingFit, probes: list[Probe]) -> FloatArray:
     z = np.full(rows.X.shape[1], np.nan)
     w = rows.weight / rows.weight.sum()
     for probe in probes:
-        if len(np.unique(rows.X[:200, probe.feature])) <= 2:
+        if two_valued(rows.X[:, probe.feature]):
             continue
         line = np.column_stack([np.ones(len(rows)), fit.design @ probe.prediction])
         x = _left(line, rows.X[:, probe.feature], w)
@@ -270,8 +270,7 @@ def consequences(rows: Rows, family: Family, groups: IntArray) -> Consequences:
     centred = rows.X - w @ rows.X
     known = target_basis(rows.y, family)
     known = known - w @ known
-    root = np.sqrt(w)[:, None]
-    noise = centred - known @ np.linalg.lstsq(root * known, root * centred, rcond=None)[0]
+    noise = _left(known, centred, w)
     effective = 1.0 / float((w**2).sum())
     plain, left = (z.T @ (w[:, None] * z) for z in (centred, noise))
     found = dependence(plain, left, effective, known.shape[1], groups)

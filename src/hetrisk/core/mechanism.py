@@ -81,11 +81,12 @@ def mechanism_p_values(
     if len(effects) == 0:
         return np.ones(0)
     first = rows.sum(partial(_first_pass, family=family, effects=effects))
-    mean = _solve(first.known, first.cross)
+    mean = _solved(first.known, first.cross)
     left = np.maximum(first.square - (mean * first.cross).sum(axis=0), 0.0)
     deviation = np.sqrt(np.maximum(left / max(first.powers[0, 0], 1e-300), 1e-300))
     layout = Layout(family, effects, mean, deviation)
-    given = _solve(first.known, rows.sum(partial(_second_pass, layout=layout)))
+    products = rows.sum(partial(_second_pass, layout=layout))
+    given = _solved(first.known, products)
     heard = _not_normal(first)
     witnesses = [_witnesses(heard, groups, effects, i) for i in range(len(effects))]
     asked = tuple(columns for columns, _ in witnesses)
@@ -171,13 +172,9 @@ def _known(rows: Rows, family: Family) -> FloatArray:
     return np.column_stack([*basis, np.abs(rows.y)] if family.closed_form else basis)
 
 
-def _solve(gram: FloatArray, cross: FloatArray) -> FloatArray:
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    unit = gram / np.outer(scale, scale)
-    solved: FloatArray = np.linalg.pinv(unit, rcond=1e-10, hermitian=True) @ (
-        cross / scale[:, None]
-    )
-    return solved / scale[:, None]
+def _solved(gram: FloatArray, cross: FloatArray) -> FloatArray:
+    """Coefficients from normal equations, the shortest where functions of the target coincide."""
+    return np.asarray(np.linalg.lstsq(gram, cross, rcond=None)[0], dtype=np.float64)
 
 
 def _first_pass(rows: Rows, family: Family, effects: IntArray) -> _First:
@@ -217,13 +214,12 @@ def _witnesses(
     heard: FloatArray, groups: IntArray, effects: IntArray, i: int
 ) -> tuple[IntArray, FloatArray]:
     """Columns of the layout that the spread of effect i is set against, and squared weights."""
-    d = len(groups)
-    order = np.argsort(-heard, kind="stable")
-    features = order[groups[order] != groups[effects[i]]][:WITNESSES]
-    places = {int(j): 2 * d + k for k, j in enumerate(effects)}
-    spreads = [places[int(j)] for j in order if int(j) in places]
-    spreads = [k for k in spreads if groups[effects[k - 2 * d]] != groups[effects[i]]][:WITNESSES]
-    columns = np.concatenate([features, d + features, np.array(spreads, dtype=np.int64)])
+    d, outside = len(groups), groups != groups[effects[i]]
+    features = np.argsort(-heard, kind="stable")
+    features = features[outside[features]][:WITNESSES]
+    spreads = np.argsort(-heard[effects], kind="stable")
+    spreads = spreads[outside[effects[spreads]]][:WITNESSES]
+    columns = np.concatenate([features, d + features, 2 * d + spreads])
     own = 1.0 + np.minimum(heard[features] / 4.0, HEARD)
     return columns, np.concatenate([own, SQUARES * own, np.full(len(spreads), HEARD)])
 

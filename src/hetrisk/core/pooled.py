@@ -4,8 +4,9 @@ Each round measures every feature still in play on a sample of the rows (`hetris
 whether it stands in for a curve, whether it is a consequence of the target, and how its slope
 changes between the environments of its own probes (`hetrisk.core.probes`). A feature leaves
 
-* as a *stand-in*, when the linear model leans on it, a flexible model does not, and its slope
-  differs between environments: it works only while the features keep their joint distribution;
+* as a *stand-in*, when a flexible model has no use for it, the linear model leans on it (or it
+  plainly follows the others' prediction in two ways), and its slope differs between environments:
+  it works only while the features keep their joint distribution;
 * as a *shifting consequence*, when it is an effect of the target whose mechanism is not the same
   everywhere: P(target given feature) then differs between environments;
 * as a *consequence of a label* that repeats the label better than any other feature tells it: an
@@ -71,6 +72,7 @@ class Measured:
     raw, excess : per kind, how slopes change between the environments of a feature's own probe:
         in the linear model, and in the flexible one (what a curve cannot explain).
     probed : features whose slopes were compared.
+    said : (m,) squared correlation with the target.
     expendable : (m,) effects of a label that its causes can replace.
     log_likelihood : mean over rows, of the linear fit.
     """
@@ -83,6 +85,7 @@ class Measured:
     raw: tuple[Change, ...]
     excess: tuple[Change, ...]
     probed: IntArray
+    said: FloatArray
     expendable: BoolArray
     log_likelihood: float
 
@@ -139,8 +142,8 @@ class Measured:
     def shifting(self) -> BoolArray:
         """(m,) consequences whose mechanism changes, at a false discovery rate."""
         effects = np.flatnonzero(self.consequences.is_effect)
-        leaving = np.zeros(len(self.p_value), dtype=bool)
-        leaving[effects] = false_discovery(self.p_value[effects], DISCOVERY_RATE)
+        leaving = np.zeros_like(self.consequences.is_effect)
+        leaving[effects] = false_discovery(self.consequences.mechanism[effects], DISCOVERY_RATE)
         return leaving
 
 
@@ -213,6 +216,7 @@ def _finding(measured: Measured) -> Finding:
             "is_effect": measured.consequences.is_effect,
             "is_cause": measured.consequences.is_cause,
             "mechanism_p_value": measured.consequences.mechanism,
+            "squared_correlation": measured.said,
         },
     )
 
@@ -221,7 +225,7 @@ def measure(
     rows: Rows,
     family: Family,
     groups: IntArray,
-    found: Consequences | None = None,
+    found: Consequences,
     terms: tuple[Term, ...] | None = None,
     everything: bool = True,
 ) -> Measured:
@@ -232,8 +236,8 @@ def measure(
     rows : sample of standardised rows.
     family : Gaussian or Bernoulli.
     groups : (m,) columns of one group share a decision.
-    found : consequences of the whole target, where this is one label against the rest: given one
-        label, features still depend on each other through the others. None to look for them.
+    found : consequences of the whole target. (Given one label against the rest, features still
+        depend on each other through the other labels.)
     terms : of the flexible mean, or None to choose them.
     everything : probe every feature, not only those that may leave.
     """
@@ -241,9 +245,9 @@ def measure(
     if terms is None:
         terms = choose_terms(rows, family, groups)
     fits = redundancy(rows, family, terms)
-    found = consequences(rows, family, groups) if found is None else found
     probed = np.arange(m) if everything else np.flatnonzero(~fits.needed | found.is_effect)
     probes, raw, excess = _changes(rows, fits, terms, groups, probed)
+    said = squared_correlation(rows)
     return Measured(
         terms=terms,
         redundancy=fits,
@@ -253,7 +257,8 @@ def measure(
         raw=raw,
         excess=excess,
         probed=probed,
-        expendable=_expendable(rows, family, found),
+        said=said,
+        expendable=_expendable(rows, family, found, said),
         log_likelihood=mean_log_likelihood(fits.linear, rows, family),
     )
 
@@ -284,7 +289,7 @@ def _changes(
     return tuple(probes), tuple(raw), tuple(excess)
 
 
-def _expendable(rows: Rows, family: Family, found: Consequences) -> BoolArray:
+def _expendable(rows: Rows, family: Family, found: Consequences, said: FloatArray) -> BoolArray:
     """Effects of a label that repeat it better than anything else, and can be replaced.
 
     The strongest effects leave, as few as possible such that each says more about the label
@@ -295,7 +300,6 @@ def _expendable(rows: Rows, family: Family, found: Consequences) -> BoolArray:
     none = np.zeros(len(found.is_effect), dtype=bool)
     if family.closed_form:
         return none
-    said = squared_correlation(rows)
     factor = 1.0 if found.is_cause.sum() >= CAUSES else DOMINANCE
     effects = np.flatnonzero(found.is_effect)
     shortcuts = none.copy()

@@ -86,6 +86,11 @@ def choose_terms(rows: Rows, family: Family, groups: IntArray) -> tuple[Term, ..
     return chosen
 
 
+def two_valued(x: FloatArray) -> bool:
+    """Whether a column seems to hold two values only, by its first rows."""
+    return len(np.unique(x[:200])) <= 2
+
+
 def restricted(terms: tuple[Term, ...], columns: IntArray) -> tuple[Term, ...]:
     """Rewrite the terms for a table of these columns only; terms of other columns fall away."""
     place = {int(column): i for i, column in enumerate(columns)}
@@ -156,7 +161,7 @@ def _candidates(X: FloatArray, groups: IntArray) -> Iterator[Chunk]:
     """Terms of one feature, then of two, a chunk a feature."""
     d = X.shape[1]
     for j in range(d):
-        if len(np.unique(X[:200, j])) <= 2:
+        if two_valued(X[:, j]):
             continue
         knots = np.unique(np.quantile(X[:, j], KNOTS))
         names = [Term(kind, (j,), float(k)) for k in knots for kind in ("hinge", "step")]
