@@ -16,9 +16,9 @@ import numpy as np
 matplotlib.use("svg")
 from matplotlib import pyplot as plt
 
-from hetrisk.core.linear import least_squares, risk
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import Rows
+from hetrisk.core.numerics.linear import least_squares, risk
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import Rows
 from hetrisk.datasets import anti_causal_coefficients, make_anti_causal, make_selection_bias
 
 HERE = Path(__file__).resolve().parent.parent / "docs" / "theorem-4-2.svg"

@@ -17,11 +17,11 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from hetrisk import HRMClassifier, HRMRegressor, InvariantRegressor
-from hetrisk.core.choice import choose
-from hetrisk.core.invariance import InvarianceProblem, environment_risks
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import Rows
-from hetrisk.core.stability import quadratics_from_moments
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.paper.auto import choose
+from hetrisk.core.paper.invariance import InvarianceProblem, environment_risks
+from hetrisk.core.paper.stability import quadratics_from_moments
 from hetrisk.datasets import load_task
 from hetrisk.estimators.hrm import UnstableWarning
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hetrisk import HRMClassifier, HRMRegressor
-from hetrisk.core.discovery import Evidence
+from hetrisk.core.result import Evidence
 from hetrisk.estimators.environments import EnvironmentSummary
 
 HOSTILE = (

@@ -33,7 +33,7 @@ from hetrisk.bench.rows import chunks, table, true_mixture, write_parquet
 from hetrisk.bench.scale import estimate, scale_page
 from hetrisk.blocks import ArrayBlocks, ParquetBlocks
 from hetrisk.cli.bench import bench
-from hetrisk.core.moments import moments
+from hetrisk.core.numerics.moments import moments
 
 TINY = Size(
     quick=True,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hetrisk.blocks import ArrayBlocks, Blocks, DaskBlocks, ParquetBlocks, as_blocks
 from hetrisk.blocks.base import SampleCache, chosen_rows, codes_in
 from hetrisk.blocks.stream import in_order, read_ahead
-from hetrisk.core.moments import Moments, moments
-from hetrisk.core.rows import Rows
+from hetrisk.core.numerics.moments import Moments, moments
+from hetrisk.core.numerics.rows import Rows
 
 NAMES = ["a", "b", "c"]
 

@@ -14,9 +14,9 @@ import pytest
 from dask.distributed import Client, LocalCluster
 
 from hetrisk.blocks import ArrayBlocks, DaskBlocks
-from hetrisk.core.families import Gaussian
-from hetrisk.core.mixture import fit_mixture
-from hetrisk.core.moments import moments
+from hetrisk.core.mixture.mixture import fit_mixture
+from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.moments import moments
 
 N = 600
 

@@ -5,10 +5,10 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from hetrisk.core.dependence import dependence, shifting_effects
-from hetrisk.core.moments import Moments, moments
-from hetrisk.core.rows import Rows
-from hetrisk.core.stability import quadratics_from_moments
+from hetrisk.core.numerics.dependence import dependence, shifting_effects
+from hetrisk.core.numerics.moments import Moments, moments
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.paper.stability import quadratics_from_moments
 
 
 def system(seed, spreads, sizes=(1000, 300), n_causes=4):

@@ -8,7 +8,10 @@ import statsmodels.api as sm
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
-from hetrisk.core.evidence import (
+from hetrisk.core.numerics.families import Bernoulli, Gaussian
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.numerics.working import working_fit
+from hetrisk.core.pooled.evidence import (
     Change,
     consequences,
     explained_share,
@@ -21,11 +24,8 @@ from hetrisk.core.evidence import (
     squared_correlation,
     two_sided,
 )
-from hetrisk.core.families import Bernoulli, Gaussian
-from hetrisk.core.probes import fit_probes
-from hetrisk.core.rows import Rows
-from hetrisk.core.terms import Term
-from hetrisk.core.working import working_fit
+from hetrisk.core.pooled.probes import fit_probes
+from hetrisk.core.pooled.terms import Term
 
 
 def none(rows):

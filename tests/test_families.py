@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import log_softmax
 
-from hetrisk.core.families import Bernoulli, Gaussian, Multinomial, family_named
-from hetrisk.core.gram import pair_products, weighted_grams
-from hetrisk.core.rows import Rows
+from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial, family_named
+from hetrisk.core.numerics.gram import pair_products, weighted_grams
+from hetrisk.core.numerics.rows import Rows
 
 FAMILIES = [Gaussian(), Bernoulli(), Multinomial(2), Multinomial(4)]
 LABEL_FAMILIES = FAMILIES[1:]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetrisk.core.gates import gate_draws, gate_moments, hard_moments
+from hetrisk.core.paper.gates import gate_draws, gate_moments, hard_moments
 
 CENTRES = np.array([-1e3, -1.0, -0.3, -0.01, 0.0, 0.2, 0.5, 0.99, 1.0, 1.2, 1e3])
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.families import Bernoulli, Gaussian, Multinomial
-from hetrisk.core.glm import fit_glm, fit_glm_rows, fit_glms
-from hetrisk.core.rows import Rows
+from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
+from hetrisk.core.numerics.glm import fit_glm, fit_glm_rows, fit_glms
+from hetrisk.core.numerics.rows import Rows
 
 FAMILIES = [Gaussian(), Bernoulli(), Multinomial(3)]
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)

@@ -23,7 +23,7 @@ from hetrisk import (
     InvariantRegressor,
 )
 from hetrisk.blocks import ArrayBlocks, ParquetBlocks
-from hetrisk.core.discovery import UNSTABLE
+from hetrisk.core.result import UNSTABLE
 from hetrisk.datasets import load_task
 from hetrisk.estimators import hrm
 from hetrisk.estimators.hrm import METHODS, UnstableWarning

@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hetrisk.core.families import Bernoulli, Multinomial
-from hetrisk.core.gates import gate_moments
-from hetrisk.core.invariance import (
+from hetrisk.core.numerics.families import Bernoulli, Multinomial
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.paper.gates import gate_moments
+from hetrisk.core.paper.invariance import (
     GRADIENTS,
     PENALTIES,
     InvarianceProblem,
@@ -17,10 +19,8 @@ from hetrisk.core.invariance import (
     penalty,
     risk,
 )
-from hetrisk.core.labels import label_objective, label_problem
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import Rows
-from hetrisk.core.selection import fit_gates, flip, left_out_risk, mask_values, weights
+from hetrisk.core.paper.labels import label_objective, label_problem
+from hetrisk.core.paper.solve import fit_gates, flip, left_out_risk, mask_values, weights
 
 FORMS = list(itertools.product(PENALTIES, GRADIENTS))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hetrisk.core.iteration import Status, iterate
+from hetrisk.core.numerics.iteration import Status, iterate
 
 
 def halve(x):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hetrisk.core.families import Bernoulli, Gaussian
-from hetrisk.core.latent import LATENT_FEATURES, latent_slopes
-from hetrisk.core.rows import Rows
-from hetrisk.core.terms import Term
+from hetrisk.core.numerics.families import Bernoulli, Gaussian
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.pooled.latent import LATENT_FEATURES, latent_slopes
+from hetrisk.core.pooled.terms import Term
 
 N = 1200
 
@@ -63,7 +63,7 @@ def test_labels_of_one_logistic_model_are_not_believed():
 @pytest.mark.parametrize(("mixed", "believed"), [(True, True), (False, False)])
 def test_the_null_of_labels_is_drawn_from_their_probabilities(mixed, believed, monkeypatch):
     """With no least gain, the null alone decides: two rules behind the labels, or one."""
-    monkeypatch.setattr("hetrisk.core.latent.GAIN", 0.0)
+    monkeypatch.setattr("hetrisk.core.pooled.latent.GAIN", 0.0)
     rng = np.random.default_rng(1)
     X = rng.normal(size=(N, 3))
     first = (rng.random(N) < 0.5) | (not mixed)

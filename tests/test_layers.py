@@ -22,6 +22,18 @@ LEVEL = {
     "bench": 5,
     "cli": 6,
 }
+# Inside core, a room imports itself and the rooms named here.
+NUMERICS, MIXTURE, RESULT = "numerics", "mixture", "result"
+ROOMS = {
+    NUMERICS: set(),
+    RESULT: {NUMERICS},
+    MIXTURE: {NUMERICS, RESULT},
+    "paper": {NUMERICS, MIXTURE, RESULT},
+    "sources": {NUMERICS, MIXTURE, RESULT},
+    "reach": {NUMERICS, RESULT},
+    "pooled": {NUMERICS, MIXTURE, RESULT},
+}
+DRIVERS = {"search", "settings"}  # above the rooms of core: they may import any of them
 CORE_MAY_IMPORT = {"__future__", "numpy", "scipy", "hetrisk"}
 
 
@@ -31,6 +43,16 @@ def modules():
 
 def layer(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def core_rooms() -> dict[Path, str]:
+    """Every module of core, and the room it stands in."""
+    found = {}
+    for path in modules():
+        parts = path.relative_to(ROOT).parts
+        if parts[0] == "core" and parts[1:] != ("__init__.py",):
+            found[path] = parts[1].removesuffix(".py")
+    return found
 
 
 def imported(path: Path) -> set[str]:
@@ -57,6 +79,21 @@ def test_no_upward_import():
         if name.startswith("hetrisk.") and LEVEL.get(name.split(".")[1], -1) > LEVEL[layer(path)]
     ]
     assert not upward
+
+
+def test_every_module_of_core_has_a_room():
+    assert set(core_rooms().values()) <= set(ROOMS) | DRIVERS
+
+
+def test_the_rooms_of_core_import_only_the_rooms_below():
+    crossing = [
+        f"{path.relative_to(ROOT)} -> {name}"
+        for path, room in core_rooms().items()
+        if room not in DRIVERS
+        for name in imported(path)
+        if name.startswith("hetrisk.core.") and name.split(".")[2] not in ROOMS[room] | {room}
+    ]
+    assert not crossing
 
 
 def test_core_needs_only_numpy_and_scipy():

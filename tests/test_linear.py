@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from hetrisk.core.linear import least_squares, least_squares_many, risk
-from hetrisk.core.moments import Moments, moments
-from hetrisk.core.rows import Rows
+from hetrisk.core.numerics.linear import least_squares, least_squares_many, risk
+from hetrisk.core.numerics.moments import Moments, moments
+from hetrisk.core.numerics.rows import Rows
 
 
 def draw_rows(seed, n=60, d=3):

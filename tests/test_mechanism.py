@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.evidence import consequences
-from hetrisk.core.families import Bernoulli, Gaussian
-from hetrisk.core.mechanism import false_discovery, mechanism_p_values, weighted_chi_squared
-from hetrisk.core.rows import Held, Rows
+from hetrisk.core.numerics.families import Bernoulli, Gaussian
+from hetrisk.core.numerics.rows import Held, Rows
+from hetrisk.core.pooled.evidence import consequences
+from hetrisk.core.pooled.mechanism import false_discovery, mechanism_p_values, weighted_chi_squared
 
 EFFECTS = np.array([False, False, False, True, True])
 GROUPS = np.arange(5)

@@ -10,13 +10,13 @@ from scipy import stats
 from scipy.special import logsumexp, softmax
 
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.criteria import criterion_value, fit_of, n_parameters, select_mixture
-from hetrisk.core.ensemble import Mixtures, squared
-from hetrisk.core.families import Bernoulli, Gaussian, Multinomial
-from hetrisk.core.linear import least_squares
-from hetrisk.core.mixture import MixtureParameters, em, fit_mixture
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import Rows
+from hetrisk.core.mixture.criteria import criterion_value, fit_of, n_parameters, select_mixture
+from hetrisk.core.mixture.mixture import MixtureParameters, em, fit_mixture
+from hetrisk.core.numerics.ensemble import Mixtures, squared
+from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
+from hetrisk.core.numerics.linear import least_squares
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import Rows
 
 FAMILIES = [Gaussian(), Bernoulli(), Multinomial(3)]
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)

@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,8 +19,6 @@ from hetrisk import HRMClassifier, HRMRegressor, modelfile
 from hetrisk.modelfile import ModelFileError
 from hetrisk.tables import Table
 from hetrisk.tables.model import fit_table
-
-FIXTURES = Path(__file__).parent / "fixtures"
 
 
 def table(seed=0, n=120):
@@ -109,20 +106,10 @@ def test_other_final_estimators_of_scikit_learn_travel(tmp_path):
     np.testing.assert_array_equal(back.predict(X), model.predict(X))
 
 
-@pytest.mark.parametrize("task", ["regression", "classification"])
-def test_files_of_format_1_load_for_ever(task):
-    """The files were written once and are never written again.
-
-    A class that has moved must stay importable where these files look for it.
-    """
-    model = modelfile.load(FIXTURES / f"{task}-format-1.skops")
-    frame = pd.read_csv(FIXTURES / f"{task}-format-1.csv", dtype=str, keep_default_na=False)
-    expected = frame.pop("prediction")
-    predicted = model.predict(frame)
-    if task == "classification":
-        assert predicted.tolist() == expected.tolist()
-    else:
-        np.testing.assert_allclose(predicted, expected.astype(float), rtol=1e-12)
+def test_files_of_an_older_format_ask_for_a_new_fit(fitted):
+    data = relabelled(modelfile.dumps(fitted[0]), format=modelfile.FORMAT_VERSION - 1)
+    with pytest.raises(ModelFileError, match=r"format 1, older than the format 2.*fit the model"):
+        modelfile.loads(data)
 
 
 class Mine:
@@ -154,7 +141,7 @@ def packed(schema=None, label=None, **files):
     return buffer.getvalue()
 
 
-LABEL = json.dumps({"format": 1})
+LABEL = json.dumps({"format": modelfile.FORMAT_VERSION})
 
 
 def relabelled(data, **label):
@@ -170,7 +157,7 @@ def relabelled(data, **label):
 
 def foreign(value):
     """Return a file skops writes of any object, labelled as a model file."""
-    return relabelled(skops.io.dumps(value), format=1)
+    return relabelled(skops.io.dumps(value), format=modelfile.FORMAT_VERSION)
 
 
 def edited(data, change):
@@ -193,7 +180,7 @@ REFUSED = {
     "truncated": (lambda good: good[: len(good) // 2], "is truncated"),
     "zip": (lambda good: packed(a="b"), "zip archive, but not a hetrisk model"),
     "no label": (lambda good: packed(schema="{}"), "zip archive, but not a hetrisk model"),
-    "newer": (lambda good: relabelled(good, format=2), "format 2, newer than the format 1"),
+    "newer": (lambda good: relabelled(good, format=3), "format 3, newer than the format 2"),
     "no version": (lambda good: relabelled(good, format="x"), "is damaged"),
     "label not json": (lambda good: packed(schema="{}", label="{"), "is damaged"),
     "label a list": (lambda good: packed(schema="{}", label="[]"), "is damaged"),

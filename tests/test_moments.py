@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import Rows
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import Rows
 
 
 @st.composite

@@ -15,7 +15,7 @@ import pytest
 
 from hetrisk.blocks import ArrayBlocks, ParquetBlocks, write_columns
 from hetrisk.blocks import files as parquet_files
-from hetrisk.core.moments import moments
+from hetrisk.core.numerics.moments import moments
 
 
 def frame(n: int = 100, seed: int = 0) -> pd.DataFrame:

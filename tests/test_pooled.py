@@ -11,11 +11,11 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from hetrisk import HRMClassifier, HRMRegressor, HRMSelector
-from hetrisk.core import pooled
-from hetrisk.core.discovery import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings
-from hetrisk.core.evidence import LEAN, NO_FORK, consequences
-from hetrisk.core.families import Gaussian
-from hetrisk.core.rows import Rows
+from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.pooled import pooled
+from hetrisk.core.pooled.evidence import LEAN, NO_FORK, consequences
+from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings
 from hetrisk.datasets import load_task
 from hetrisk.estimators.hrm import UnstableWarning
 
@@ -324,8 +324,8 @@ def test_a_group_leaves_as_one_and_stays_as_one():
 
 def in_doubt(monkeypatch, shifts):
     """Three causes, a group of two steady effects held at a gate, and an effect that may shift."""
-    monkeypatch.setattr("hetrisk.core.conclusion.DOUBT", 1.1)
-    monkeypatch.setattr("hetrisk.core.conclusion.soft_gate", lambda *given: 0.5)
+    monkeypatch.setattr("hetrisk.core.pooled.conclusion.DOUBT", 1.1)
+    monkeypatch.setattr("hetrisk.core.pooled.conclusion.soft_gate", lambda *given: 0.5)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 6))
     y = X[:, :3] @ [1.0, -1.0, 0.8] + 0.7 * rng.normal(size=2000)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from hetrisk.core.families import Gaussian
-from hetrisk.core.probes import TOL, _mixtures, fit_probes
-from hetrisk.core.rows import Rows
-from hetrisk.core.terms import Term, term_values
-from hetrisk.core.working import working_fit
+from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.numerics.working import working_fit
+from hetrisk.core.pooled.probes import TOL, _mixtures, fit_probes
+from hetrisk.core.pooled.terms import Term, term_values
 
 N = 2000
 
@@ -85,7 +85,7 @@ def test_the_likelihood_does_not_fall(tied, ratio, monkeypatch):
     weight = rng.random(400)
     path = []
     for steps in range(1, 30):
-        monkeypatch.setattr("hetrisk.core.probes.ITERATIONS", steps)
+        monkeypatch.setattr("hetrisk.core.pooled.probes.ITERATIONS", steps)
         path.append(_mixtures(x, s, weight, tied, ratio)[0])
     assert (np.diff(path, axis=0) > -1e-9).all()
     assert (np.diff(path, axis=0)[-1] < 10 * TOL).all()

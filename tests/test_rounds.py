@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.choice import choose
-from hetrisk.core.discovery import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings
-from hetrisk.core.families import Bernoulli, Gaussian, Multinomial
-from hetrisk.core.findings import _verdict, transfer
-from hetrisk.core.prediction import select
-from hetrisk.core.rounds import _Loop, discover
+from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
+from hetrisk.core.paper.auto import choose
+from hetrisk.core.paper.findings import _verdict, transfer
+from hetrisk.core.paper.loop import _Loop, discover
+from hetrisk.core.paper.prediction import select
+from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings
 from hetrisk.datasets import load_task
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.rows import Rows, Summed
+from hetrisk.core.numerics.rows import Rows, Summed
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.families import Bernoulli, Multinomial
-from hetrisk.core.glm import fit_glms
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import Rows
-from hetrisk.core.stability import (
+from hetrisk.core.numerics.families import Bernoulli, Multinomial
+from hetrisk.core.numerics.glm import fit_glms
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.paper.stability import (
     UNDECIDED,
     Quadratics,
     _log_prior,

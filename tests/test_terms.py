@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from hetrisk.core.families import Bernoulli, Gaussian
-from hetrisk.core.rows import Rows
-from hetrisk.core.terms import (
+from hetrisk.core.numerics.families import Bernoulli, Gaussian
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.numerics.working import working_fit
+from hetrisk.core.pooled.terms import (
     MOST_TERMS,
     Term,
     _robust_score,
@@ -13,7 +14,6 @@ from hetrisk.core.terms import (
     restricted,
     term_values,
 )
-from hetrisk.core.working import working_fit
 from hetrisk.datasets import load_task
 
 D = 6
@@ -115,7 +115,7 @@ def test_never_more_than_the_most():
 
 def test_a_triple_is_found_among_many_features(monkeypatch):
     """In wide tables only features of promising smaller terms are tried three at a time."""
-    monkeypatch.setattr("hetrisk.core.terms.TRIPLE_FEATURES", 6)
+    monkeypatch.setattr("hetrisk.core.pooled.terms.TRIPLE_FEATURES", 6)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 16)) + 0.5
     y = X[:, 3] * X[:, 9] * X[:, 14] + 0.3 * rng.normal(size=2000)

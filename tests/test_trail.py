@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from hetrisk.core.probes import Probe
-from hetrisk.core.rows import Rows
-from hetrisk.core.terms import Term
-from hetrisk.core.trail import SHIFTING, STAND_IN, Finding, Trail
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.pooled.probes import Probe
+from hetrisk.core.pooled.terms import Term
+from hetrisk.core.pooled.trail import SHIFTING, STAND_IN, Finding, Trail
 
 
 def start(d=5, constant=()):

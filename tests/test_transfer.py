@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hetrisk.core.linear import least_squares, risk
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import Rows
-from hetrisk.core.transfer import GUARD, gated, saving, soft_gate
+from hetrisk.core.numerics.linear import least_squares, risk
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.pooled.transfer import GUARD, gated, saving, soft_gate
 
 D = 4
 EVERY = np.ones(D, dtype=bool)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from hetrisk.core.families import Bernoulli, Gaussian
-from hetrisk.core.rows import Rows
-from hetrisk.core.working import working_fit
+from hetrisk.core.numerics.families import Bernoulli, Gaussian
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.numerics.working import working_fit
 
 
 def draw(family, n=400, d=4, seed=0, weighted=False):

@@ -18,10 +18,10 @@ from sklearn.metrics import log_loss
 from sklearn.utils.multiclass import type_of_target
 
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.comparison import membership
-from hetrisk.core.families import Bernoulli, Family, Gaussian, Multinomial
-from hetrisk.core.glm import GLMFit, fit_glms
-from hetrisk.core.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.comparison import membership
+from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
+from hetrisk.core.numerics.glm import GLMFit, fit_glms
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.datasets.task import CLASSIFICATION, REGRESSION, TASK_TYPES, ShiftTask
 from hetrisk.estimators.mixture import EnvironmentMixture
 

@@ -34,7 +34,7 @@ import hetrisk
 from hetrisk import atomic
 from hetrisk.tables.errors import listed, quoted
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1: the classes of version 0.1.0, which have moved
 _LABEL = "hetrisk.json"
 _HOMES = ("hetrisk.core", "hetrisk.estimators", "hetrisk.tables")
 _LARGEST_EXPANDED = 1 << 31  # no model of ours comes near; an archive built to fill memory does
@@ -98,7 +98,7 @@ def load(path: str | os.PathLike[str]) -> Pipeline:
     Raises
     ------
     ModelFileError : when the file is not one, is damaged, names types that are not trusted, or
-        was written by a newer format; nothing in it was executed.
+        was written in another format; nothing in it was executed.
     OSError : when it cannot be read.
     """
     try:
@@ -166,6 +166,11 @@ def _check_archive(data: bytes) -> None:
             f"was written in format {version}, newer than the format {FORMAT_VERSION} this "
             f"version of hetrisk ({hetrisk.__version__}) reads: upgrade hetrisk"
         )
+    if version < FORMAT_VERSION:
+        raise ModelFileError(
+            f"was written in format {version}, older than the format {FORMAT_VERSION} this "
+            f"version of hetrisk ({hetrisk.__version__}) reads: fit the model again"
+        )
 
 
 def _refuse_foreign(types: list[str], refusal: str) -> list[str]:
@@ -180,13 +185,12 @@ def _refuse_foreign(types: list[str], refusal: str) -> list[str]:
 def _own_types() -> frozenset[str]:
     """Names of the estimators, dataclasses and plain value types a model is made of.
 
-    A class that moves stays importable under its old name, and so old files stay readable:
-    any name in our modules counts, not only that of the class's home.
+    A class counts under every name it has in our modules, not only that of its home.
     """
     names = set()
     for home in _HOMES:
         package = importlib.import_module(home)
-        for entry in pkgutil.iter_modules(package.__path__, f"{home}."):
+        for entry in pkgutil.walk_packages(package.__path__, f"{home}."):
             module = importlib.import_module(entry.name)
             for name, value in vars(module).items():
                 if isinstance(value, type) and _is_value(value):

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hetrisk.core.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 N_FOLDS = 5
 

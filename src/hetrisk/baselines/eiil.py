@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from hetrisk.baselines.irm import PENALTIES, irm_path
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 
 def scale_derivatives(problem: Problem, w: FloatArray) -> FloatArray:

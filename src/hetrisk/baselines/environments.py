@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 
 def environment_matrix(environments: ArrayLike | None, n_rows: int) -> FloatArray:

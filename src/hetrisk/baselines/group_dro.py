@@ -20,7 +20,7 @@ from hetrisk.baselines.choice import Choice
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks
 from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 
 def worst_case_weights(risks: Risks) -> FloatArray:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks, minimum
 from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 PENALTIES = (0.0, *(float(10.0**k) for k in range(-2, 6)))
 

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from hetrisk.baselines.risks import Risks
-from hetrisk.core.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 
 class _Ridge(Method):

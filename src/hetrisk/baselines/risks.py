@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg, optimize, special
 
-from hetrisk.core.linear import SINGULAR
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import FloatArray, Rows
+from hetrisk.core.numerics.linear import SINGULAR
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import FloatArray, Rows
 
 RIDGE = 1e-6  # on logistic coefficients: separable classes have no minimiser without it
 NEWTON_STEPS = 100

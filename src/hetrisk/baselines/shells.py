@@ -22,7 +22,7 @@ from hetrisk.baselines.choice import Choice, check_strength, choose, folds
 from hetrisk.baselines.environments import environment_matrix
 from hetrisk.baselines.problem import Problem, Units
 from hetrisk.baselines.risks import LogisticRisks, SquaredRisks
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 
 class Method(BaseEstimator, ABC):

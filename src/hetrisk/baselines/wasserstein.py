@@ -35,9 +35,9 @@ from hetrisk.baselines.choice import Choice
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import minimum
 from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
-from hetrisk.core.linear import SINGULAR
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import FloatArray, Rows
+from hetrisk.core.numerics.linear import SINGULAR
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import FloatArray, Rows
 
 START_RIDGE = 1e-3
 MAX_EVALUATIONS = 200  # separable classes put kinks into the robust risk, where steps get short

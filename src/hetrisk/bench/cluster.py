@@ -58,7 +58,7 @@ def speed_up(size: Size) -> list[Metric]:
 
 def lost_worker(size: Size) -> list[Metric]:
     """Largest change of a coefficient when a worker is killed while EM runs."""
-    from hetrisk.core.mixture import em
+    from hetrisk.core.mixture.mixture import em
 
     with workers(2) as client:
         source, start = _persisted(replace(size, dask_rows=size.dask_rows // 4))

@@ -16,8 +16,8 @@ from hetrisk.bench.metric import Metric, Size
 from hetrisk.bench.rows import table, true_mixture, write_parquet
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.blocks.stream import single_blas_thread
-from hetrisk.core.mixture import em
-from hetrisk.core.rows import Rows
+from hetrisk.core.mixture.mixture import em
+from hetrisk.core.numerics.rows import Rows
 from hetrisk.estimators.hrm import HRMRegressor
 
 TASKS = 400

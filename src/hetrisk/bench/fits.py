@@ -11,7 +11,7 @@ from hetrisk.bench.iteration import away_from, iteration_seconds, standardised
 from hetrisk.bench.metric import Metric, Size
 from hetrisk.bench.rows import table, true_mixture
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.datasets import make_selection_bias
 from hetrisk.estimators.hrm import HRMRegressor
 

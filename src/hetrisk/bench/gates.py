@@ -10,9 +10,9 @@ from hetrisk.bench.clock import shortest
 from hetrisk.bench.fits import selection_bias
 from hetrisk.bench.metric import Metric, Size
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.comparison import environment_moments
-from hetrisk.core.invariance import InvarianceProblem, environment_risks
-from hetrisk.core.selection import fit_gates
+from hetrisk.core.numerics.comparison import environment_moments
+from hetrisk.core.paper.invariance import InvarianceProblem, environment_risks
+from hetrisk.core.paper.solve import fit_gates
 
 ROWS = (2_000, 200_000)
 DRAWS = 5

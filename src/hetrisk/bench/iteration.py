@@ -13,8 +13,8 @@ from hetrisk.bench.clock import shortest
 from hetrisk.bench.metric import Metric, Size
 from hetrisk.bench.rows import NOISE, table, true_mixture
 from hetrisk.blocks import ArrayBlocks, Blocks
-from hetrisk.core.mixture import MixtureParameters, em
-from hetrisk.core.rows import Additive, FloatArray, Rows, RowSource
+from hetrisk.core.mixture.mixture import MixtureParameters, em
+from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, RowSource
 
 T = TypeVar("T", bound=Additive)
 COMPONENTS = 3

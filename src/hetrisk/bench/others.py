@@ -14,10 +14,10 @@ from hetrisk.bench.iteration import away_from, iteration_seconds, standardised
 from hetrisk.bench.metric import Metric, Size
 from hetrisk.bench.rows import table, true_mixture
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.linear import least_squares
-from hetrisk.core.mixture import MixtureParameters, em
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import FloatArray, IntArray, Rows
+from hetrisk.core.mixture.mixture import MixtureParameters, em
+from hetrisk.core.numerics.linear import least_squares
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 
 FLEXMIX_ROWS, FLEXMIX_FEATURES = 20_000, 10
 

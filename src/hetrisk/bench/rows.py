@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hetrisk.core.families import Gaussian
-from hetrisk.core.mixture import MixtureParameters
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.mixture.mixture import MixtureParameters
+from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.rows import FloatArray
 
 SHARES = np.array([0.6, 0.3, 0.1])
 NOISE = 0.5

@@ -9,14 +9,14 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from hetrisk.core.rows import Additive, FloatArray, Rows
+from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")
 
 
 class Blocks(ABC):
-    """Rows seen through sums over blocks (`hetrisk.core.rows.RowSource`).
+    """Rows seen through sums over blocks (`hetrisk.core.numerics.rows.RowSource`).
 
     Attributes
     ----------

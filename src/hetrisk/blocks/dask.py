@@ -33,7 +33,7 @@ from hetrisk.blocks.base import (
 )
 from hetrisk.blocks.memory import ArrayBlocks
 from hetrisk.blocks.stream import single_blas_thread
-from hetrisk.core.rows import Additive, FloatArray, Rows
+from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")

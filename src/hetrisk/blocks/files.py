@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 SUFFIXES = (".parquet", ".pq", ".parq")
 STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)

@@ -12,7 +12,7 @@ import numpy as np
 
 from hetrisk.blocks.base import Blocks, check_classes, chosen_rows, codes_in
 from hetrisk.blocks.stream import THREADS, in_order, single_blas_thread
-from hetrisk.core.rows import Additive, FloatArray, Rows
+from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")

@@ -24,7 +24,7 @@ from hetrisk.blocks.base import (
     take,
 )
 from hetrisk.blocks.stream import in_order, read_ahead
-from hetrisk.core.rows import Additive, FloatArray, Rows
+from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")

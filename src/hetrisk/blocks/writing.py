@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from hetrisk.atomic import replacing
 from hetrisk.blocks.base import Blocks
-from hetrisk.core.rows import Rows
+from hetrisk.core.numerics.rows import Rows
 
 GROUP_ROWS = 1 << 18
 

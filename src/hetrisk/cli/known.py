@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hetrisk.cli.terminal import grid, number
-from hetrisk.core.rows import IntArray
+from hetrisk.core.numerics.rows import IntArray
 from hetrisk.tables import Table, TableError, read_target
 from hetrisk.tables.cells import cells_of
 from hetrisk.tables.errors import counted, listed, quoted

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.datasets.checks import RandomState, at_least, one_of, vector
 
 NOISE = 0.3  # standard deviation of y

@@ -15,7 +15,7 @@ import os
 
 import numpy as np
 
-from hetrisk.core.rows import BoolArray
+from hetrisk.core.numerics.rows import BoolArray
 from hetrisk.datasets.checks import at_least
 from hetrisk.datasets.encoding import Encoding
 from hetrisk.datasets.source import Table, load_table

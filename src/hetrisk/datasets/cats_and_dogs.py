@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetrisk.core.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.datasets.checks import RandomState, at_least, fraction, one_of
 
 # (background, signature) of a dog, as 0/1 with grass = 1 and Eric = 1; a cat has the opposite.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 RandomState = int | np.random.Generator | None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hetrisk.core.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.tables.encoder import TableEncoder
 
 

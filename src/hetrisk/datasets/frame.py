@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hetrisk.core.rows import IntArray
+from hetrisk.core.numerics.rows import IntArray
 from hetrisk.datasets.checks import one_of
 
 TASK_TYPES = ("regression", "classification")

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.datasets.checks import RandomState, at_least, one_of
 
 NOISE = 0.3  # standard deviation of y around f

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetrisk.core.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.datasets import anti_causal as ac
 from hetrisk.datasets import cats_and_dogs as cd
 from hetrisk.datasets.checks import at_least, fraction

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from hetrisk.core.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.datasets.checks import one_of
 from hetrisk.datasets.encoding import Encoding
 from hetrisk.datasets.frame import LabelledFrame

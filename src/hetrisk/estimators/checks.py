@@ -9,9 +9,9 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from hetrisk.blocks import Blocks, is_out_of_core
-from hetrisk.core.discovery import one_by_one
-from hetrisk.core.families import Bernoulli, Family, Gaussian, Multinomial
-from hetrisk.core.rows import FloatArray, IntArray
+from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
+from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.result import one_by_one
 from hetrisk.estimators.inputs import as_blocks
 
 

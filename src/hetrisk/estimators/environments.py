@@ -9,16 +9,16 @@ from functools import partial
 import numpy as np
 
 from hetrisk.blocks import Blocks
-from hetrisk.core.comparison import (
+from hetrisk.core.numerics.comparison import (
     EnvironmentFits,
     environment_fits,
     environment_moments,
     membership,
 )
-from hetrisk.core.discovery import Partition
-from hetrisk.core.families import Family
-from hetrisk.core.moments import Moments
-from hetrisk.core.rows import FloatArray, Rows, Summed
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import FloatArray, Rows, Summed
 from hetrisk.estimators.final import logistic_fit
 from hetrisk.estimators.scales import Scale
 

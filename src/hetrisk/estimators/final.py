@@ -15,12 +15,12 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
 from hetrisk.blocks import Blocks
-from hetrisk.core.comparison import EnvironmentFits, environment_fits
-from hetrisk.core.discovery import Discovery
-from hetrisk.core.families import Family
-from hetrisk.core.linear import least_squares
-from hetrisk.core.moments import Moments, moments
-from hetrisk.core.rows import BoolArray, FloatArray, Rows
+from hetrisk.core.numerics.comparison import EnvironmentFits, environment_fits
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.linear import least_squares
+from hetrisk.core.numerics.moments import Moments, moments
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
+from hetrisk.core.result import Discovery
 
 SAMPLE_ROWS = 200_000  # most rows an estimator that is not linear is fitted on, out of core
 

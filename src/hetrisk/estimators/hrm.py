@@ -23,11 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.blocks.stream import single_blas_thread
-from hetrisk.core import pooled, rounds
-from hetrisk.core.comparison import membership
-from hetrisk.core.discovery import UNSTABLE, Discovery, SearchSettings
-from hetrisk.core.families import Family
-from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.numerics.comparison import membership
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.paper import loop
+from hetrisk.core.pooled import pooled
+from hetrisk.core.result import UNSTABLE, Discovery, SearchSettings
 from hetrisk.estimators.checks import (
     check_classification_rows,
     check_regression_rows,
@@ -49,7 +50,7 @@ from hetrisk.estimators.scales import Scale, measure_scale
 __all__ = ["METHODS", "EnvironmentSummary", "HRMClassifier", "HRMRegressor", "UnstableWarning"]
 
 Search = Callable[[Any, Family, IntArray, SearchSettings], Discovery]
-METHODS: dict[str, Search] = {"gates": rounds.discover, "pooled": pooled.discover}
+METHODS: dict[str, Search] = {"gates": loop.discover, "pooled": pooled.discover}
 
 
 class UnstableWarning(UserWarning):
@@ -268,7 +269,7 @@ class HRMRegressor(RegressorMixin, _HRM):
     environments_, environment_proba_ : environment of each training row and the probabilities
         behind it; not held for rows out of core.
     instability_ : (d,) how much each coefficient differs between environments.
-    evidence_ : `hetrisk.core.discovery.Evidence`, what was measured about every feature.
+    evidence_ : `hetrisk.core.result.Evidence`, what was measured about every feature.
     environment_summary_ : `EnvironmentSummary`, the environments side by side.
     verdict_, verdict_reason_ : what was found, as a word and as a sentence.
     history_ : a record of every round; n_rounds_ : how many there were.

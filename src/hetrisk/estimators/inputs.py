@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
 
 from hetrisk import blocks
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
-from hetrisk.core.rows import FloatArray, Rows
+from hetrisk.core.numerics.rows import FloatArray, Rows
 
 
 def as_blocks(

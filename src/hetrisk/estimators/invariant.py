@@ -14,13 +14,13 @@ from sklearn.utils.extmath import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import Blocks
-from hetrisk.core.comparison import environment_fits, instability
-from hetrisk.core.discovery import SearchSettings
-from hetrisk.core.families import Family
-from hetrisk.core.glm import fit_glm
-from hetrisk.core.invariance import PENALTIES
-from hetrisk.core.prediction import select
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.comparison import environment_fits, instability
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.glm import fit_glm
+from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.paper.invariance import PENALTIES
+from hetrisk.core.paper.prediction import select
+from hetrisk.core.result import SearchSettings
 from hetrisk.estimators.checks import (
     check_classification_rows,
     check_environments,

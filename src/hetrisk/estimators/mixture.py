@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hetrisk import blocks
 from hetrisk.blocks import Blocks, is_out_of_core
 from hetrisk.blocks.stream import single_blas_thread
-from hetrisk.core.criteria import (
+from hetrisk.core.mixture.criteria import (
     CRITERIA,
     HALF_A_ROW,
     Fit,
@@ -28,10 +28,10 @@ from hetrisk.core.criteria import (
     n_parameters,
     select_mixture,
 )
-from hetrisk.core.families import Bernoulli, Family, Gaussian, Multinomial
-from hetrisk.core.iteration import Solution
-from hetrisk.core.mixture import MixtureParameters, fit_mixture
-from hetrisk.core.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.mixture.mixture import MixtureParameters, fit_mixture
+from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
+from hetrisk.core.numerics.iteration import Solution
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.scales import Scale, measure_scale
 

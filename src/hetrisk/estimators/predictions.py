@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hetrisk import blocks  # write_columns is looked up when called: it needs pyarrow
 from hetrisk.blocks import ArrayBlocks, as_blocks
-from hetrisk.core.rows import Rows
+from hetrisk.core.numerics.rows import Rows
 
 __all__ = ["write_environments", "write_predictions"]
 

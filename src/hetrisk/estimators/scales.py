@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.blocks import Blocks
-from hetrisk.core.families import Family
-from hetrisk.core.moments import moments
-from hetrisk.core.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import is_out_of_core
-from hetrisk.core.rows import BoolArray
+from hetrisk.core.numerics.rows import BoolArray
 from hetrisk.estimators.hrm import _HRM, HRMClassifier, HRMRegressor
 
 TASKS = {"regression": HRMRegressor, "classification": HRMClassifier}

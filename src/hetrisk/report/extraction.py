@@ -10,8 +10,8 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from hetrisk.core.discovery import HOMOGENEOUS, INVARIANT, UNSTABLE
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE
 from hetrisk.estimators.hrm import EnvironmentSummary, HRMClassifier, HRMRegressor
 from hetrisk.report.features import column_groups, grouped, table_columns
 from hetrisk.report.labels import (

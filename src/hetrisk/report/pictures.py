@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from markupsafe import Markup
 
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.report.labels import number, percent, tick
 from hetrisk.report.summary import Coefficients, Decision, Environment, Feature, Spread, Step
 from hetrisk.report.svg import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.report.summary import Spread
 
 N_BINS = 24

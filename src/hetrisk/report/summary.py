@@ -12,7 +12,7 @@ from enum import Enum
 
 import numpy as np
 
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 
 class Decision(Enum):
@@ -25,7 +25,7 @@ class Decision(Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature and the evidence about it (see `hetrisk.core.discovery.Evidence`).
+    """One feature and the evidence about it (see `hetrisk.core.result.Evidence`).
 
     A feature is one column of the model, or ``n_columns`` that share a decision: the levels of
     a category. ``position`` is its column, of several the one most spoken against.

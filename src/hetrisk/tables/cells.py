@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetrisk.core.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 
 MISSING_IN_TARGET = frozenset(
     {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "?", "nat", "#na"}

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hetrisk.core.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.tables.cells import Cells, parse_number
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 

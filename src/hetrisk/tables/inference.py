@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.rows import BoolArray
+from hetrisk.core.numerics.rows import BoolArray
 from hetrisk.tables.cells import Cells, TextCells
 from hetrisk.tables.columns import (
     TRUE_WORDS,

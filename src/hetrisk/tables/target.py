@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hetrisk.core.rows import BoolArray
+from hetrisk.core.numerics.rows import BoolArray
 from hetrisk.tables.cells import MISSING_IN_TARGET, Cells, cells_of
 from hetrisk.tables.columns import Note, is_number
 from hetrisk.tables.errors import TableError, counted, listed, quoted

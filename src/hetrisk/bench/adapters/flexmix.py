@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from hetrisk.bench.adapters.base import Missing
-from hetrisk.core.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 SCRIPT = """
 arguments <- commandArgs(trailingOnly = TRUE)

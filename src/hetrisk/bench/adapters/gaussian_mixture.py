@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture
 
 from hetrisk.bench.adapters.base import Adapter, Missing
 from hetrisk.bench.clock import shortest
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 COMPONENTS = 3
 ITERATIONS = 3

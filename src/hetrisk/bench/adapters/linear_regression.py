@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from hetrisk.bench.adapters.base import Adapter
 from hetrisk.bench.clock import seconds
-from hetrisk.core.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 
 
 class LinearRegressionFit(Adapter):

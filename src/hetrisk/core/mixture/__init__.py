@@ -1,0 +1,1 @@
+"""Mixtures of regressions: heterogeneity identification (Mc), and how many environments."""

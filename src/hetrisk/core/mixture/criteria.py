@@ -1,0 +1,101 @@
+"""How many environments: information criteria of a mixture, and the search from one up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from hetrisk.core.mixture.mixture import MixtureParameters
+from hetrisk.core.numerics.iteration import Solution
+from hetrisk.core.numerics.rows import FloatArray, Rows, RowSource, Summed
+
+CRITERIA = ("bic", "aic", "icl")
+HALF_A_ROW = 0.5  # a component that holds less is empty
+
+
+@dataclass(frozen=True)
+class Fit(Summed):
+    """Weight, log likelihood and entropy of the responsibilities, summed over rows."""
+
+    weight: float
+    log_likelihood: float
+    entropy: float
+
+
+def fit_of(rows: Rows, parameters: MixtureParameters) -> Fit:
+    """How a mixture fits a block of rows."""
+    share, density = parameters.posterior(rows.X, rows.y)
+    # x log x goes to 0 with x; the floor keeps the logarithm finite there.
+    entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=1)
+    return Fit(
+        weight=float(rows.weight.sum()),
+        log_likelihood=float(rows.weight @ density),
+        entropy=float(rows.weight @ entropy),
+    )
+
+
+def n_parameters(parameters: MixtureParameters, n_features: int, tied_variance: bool) -> int:
+    """Free parameters: shares, coefficients of the features used, variances."""
+    K = parameters.n_environments
+    coefficients = K * len(parameters.family.coding) * (1 + n_features)
+    variances = (1 if tied_variance else K) if parameters.family.closed_form else 0
+    return K - 1 + coefficients + variances
+
+
+def criterion_value(name: str, fit: Fit, size: int) -> float:
+    """Value of a criterion, smaller being better, for a mixture of ``size`` parameters.
+
+    bic = -2 L + size log n (Schwarz, 1978); aic = -2 L + 2 size (Akaike, 1974); icl = bic + 2
+    times the entropy of the responsibilities (Biernacki, Celeux and Govaert, 2000), which asks
+    that environments be told apart. The number of rows n is the total weight.
+    """
+    deviance = -2.0 * fit.log_likelihood
+    if name == "aic":
+        return deviance + 2.0 * size
+    bic = deviance + size * float(np.log(fit.weight))
+    return bic if name == "bic" else bic + 2.0 * fit.entropy
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen mixture, the criterion of every K tried from one up, and the rows' weight."""
+
+    solution: Solution[MixtureParameters]
+    values: FloatArray
+    weight: float
+
+
+def select_mixture(
+    source: RowSource,
+    fit: Callable[[int], Solution[MixtureParameters]],
+    criterion: str,
+    *,
+    n_features: int,
+    tied_variance: bool,
+    max_environments: int,
+) -> Selection:
+    """Try K = 1, 2, ... and keep the best; stop as soon as one environment more is no better.
+
+    Components that hold no rows are dropped before a mixture is judged.
+    """
+    best, values = fit(1), []
+    for K in range(1, max_environments + 1):
+        solution = best if K == 1 else _without_empty(fit(K), source.n_rows)
+        measured = source.sum(partial(fit_of, parameters=solution.value))
+        size = n_parameters(solution.value, n_features, tied_variance)
+        values.append(criterion_value(criterion, measured, size))
+        if K > 1 and values[-1] >= values[-2]:
+            break
+        best = solution
+    return Selection(best, np.asarray(values), measured.weight)
+
+
+def _without_empty(
+    solution: Solution[MixtureParameters], n_rows: int
+) -> Solution[MixtureParameters]:
+    held = np.flatnonzero(solution.value.weights * n_rows >= HALF_A_ROW)
+    kept = solution.value.relabelled(held)
+    return replace(solution, value=replace(kept, weights=kept.weights / kept.weights.sum()))

@@ -1,0 +1,1 @@
+"""Sums over rows, closed forms, families of distributions, and one driver of iterations."""

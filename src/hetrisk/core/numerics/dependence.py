@@ -1,0 +1,124 @@
+"""What features say of each other, before and after the target is known.
+
+Causes of the target become dependent once it is known (they explain it together); effects of it
+become independent. Everything here needs covariances alone, so environments that are given can
+be asked through their moments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc, fdtrc
+
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+
+MARGINAL = 1e-6  # p-value at which a feature depends on the others
+CONDITIONAL = 1e-3  # p-value above which it does not, once the target is known ...
+CONDITIONAL_RATIO = 0.05  # ... or the part of the dependence that may be left in large tables
+SAME_SPREAD = 1e-3  # p-value at which the spread of an effect differs between environments
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How each of d features depends on those outside its group.
+
+    ``before`` and ``after`` are (d,) p-values of independence, without and given the target;
+    ``share`` is the part of the explained variance that is left once the target is known,
+    ``ratio`` the share of its variance that the others explain then, relative to before: a cause
+    that all but determines the target has little variance left, most of which they explain.
+    """
+
+    before: FloatArray
+    after: FloatArray
+    share: FloatArray
+    ratio: FloatArray
+
+    @property
+    def is_effect(self) -> BoolArray:
+        """(d,) depends on the others, but not once the target is known."""
+        free = (self.after > CONDITIONAL) | (self.ratio < CONDITIONAL_RATIO)
+        effect: BoolArray = (self.before < MARGINAL) & free
+        return effect
+
+    @property
+    def is_cause(self) -> BoolArray:
+        """(d,) depends on the others more once the target is known."""
+        cause: BoolArray = (self.after < MARGINAL) & (self.share > 1.0)
+        return cause
+
+
+def dependence(
+    plain: FloatArray, given: FloatArray, n_rows: float, n_known: int, groups: IntArray
+) -> Dependence:
+    """Compare the covariance of the features with their covariance given the target.
+
+    ``n_rows`` is the effective number of rows, ``n_known`` how many functions of the target
+    were taken out.
+    """
+    before, after = _explained(plain, groups), _explained(given, groups)
+    others = np.array([(groups != g).sum() for g in groups], dtype=np.float64)
+    free = n_rows - others - 1
+    left = after * np.diag(given)
+    share = left / np.maximum(before * np.diag(plain), 1e-12)
+    return Dependence(
+        before=_f_test(before, others, free),
+        after=_f_test(after, others, free - n_known),
+        share=share,
+        ratio=after / np.maximum(before, 1e-12),
+    )
+
+
+def shifting_effects(
+    bend: FloatArray, pull: FloatArray, total: FloatArray, weight: FloatArray, groups: IntArray
+) -> BoolArray:
+    """(d,) effects of the target whose spread about it differs between given environments.
+
+    Effects are recognised within environments; Bartlett's test then compares their residual
+    variances on the target.
+
+    Parameters
+    ----------
+    bend, pull, total : (K, d, d), (K, d), (K,) scatter of x, of x with y, and of y.
+    weight : (K,) rows.
+    groups : (d,) columns of one group are not asked about each other.
+    """
+    K, d = pull.shape
+    rows = float(weight.sum())
+    freedom = weight - 2.0
+    if K < 2 or rows < 3 * d + 10 or np.any(freedom < 1) or np.any(total <= 0):
+        return np.zeros(d, dtype=bool)
+    plain, cross = bend.sum(axis=0) / rows, pull.sum(axis=0) / rows
+    given = plain - np.outer(cross, cross) / (total.sum() / rows)
+    effect = dependence(plain, given, rows - K + 1, 1, groups).is_effect
+    squares = np.diagonal(bend, axis1=1, axis2=2) - pull**2 / total[:, None]
+    variance = np.maximum(squares, 1e-300) / freedom[:, None]
+    pooled = (freedom[:, None] * variance).sum(axis=0) / freedom.sum()
+    excess = freedom.sum() * np.log(pooled) - (freedom[:, None] * np.log(variance)).sum(axis=0)
+    correction = 1 + ((1 / freedom).sum() - 1 / freedom.sum()) / (3 * (K - 1))
+    shifting: BoolArray = effect & (chdtrc(K - 1, excess / correction) < SAME_SPREAD)
+    return shifting
+
+
+def _explained(covariance: FloatArray, groups: IntArray) -> FloatArray:
+    """(d,) share of each column's variance that columns outside its group explain."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    correlation = covariance / np.outer(scale, scale) + 1e-9 * np.eye(len(scale))
+    explained = np.zeros(len(scale))
+    for group in np.unique(groups):
+        own, other = np.flatnonzero(groups == group), np.flatnonzero(groups != group)
+        if len(other):
+            cross = correlation[np.ix_(other, own)]
+            solved = np.linalg.solve(correlation[np.ix_(other, other)], cross)
+            explained[own] = (cross * solved).sum(axis=0)
+    clipped: FloatArray = np.clip(explained, 0.0, 1.0 - 1e-12)
+    return clipped
+
+
+def _f_test(explained: FloatArray, df: FloatArray, left: FloatArray) -> FloatArray:
+    """p-value of no linear dependence, one where there are too few rows to say."""
+    sound = (left > 0) & (df > 0)
+    df, left = np.where(sound, df, 1.0), np.where(sound, left, 1.0)
+    p: FloatArray = np.where(sound, fdtrc(df, left, explained / (1 - explained) * left / df), 1.0)
+    return p

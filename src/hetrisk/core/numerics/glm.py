@@ -1,0 +1,229 @@
+"""One generalised linear model, or one for each of several environments at once.
+
+Gaussian fits are least squares from moments, in one pass over the rows. Labels take damped
+Newton steps, each one pass; a small stated ridge keeps separable data finite. Columns should
+be of order one (the estimators standardise), for the ridge is on the coefficients as given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from hetrisk.core.numerics.ensemble import (
+    Climb,
+    Evaluate,
+    Expectation,
+    Mixtures,
+    Rules,
+    expectation,
+    run,
+)
+from hetrisk.core.numerics.families import LOG_2PI, Family
+from hetrisk.core.numerics.linear import least_squares
+from hetrisk.core.numerics.moments import Moments, moments
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
+
+TOL = 1e-11
+MAX_ITER = 60
+Weigh = Callable[[Rows], FloatArray]
+
+
+@dataclass(frozen=True)
+class GLMFit:
+    """A fitted model: eta = intercept + coef @ x.
+
+    Attributes
+    ----------
+    coef : (n_outputs, d), zero outside the columns chosen; multinomial rows sum to zero.
+    intercept : (n_outputs,).
+    covariance : (n_outputs * d, n_outputs * d) covariance of ``coef.ravel()``.
+    log_likelihood : weighted sum over rows, without the penalty.
+    variance : residual variance (1 for labels).
+    weight : total weight of the rows behind the fit.
+    status : how the fit was found, as a sentence.
+    """
+
+    coef: FloatArray
+    intercept: FloatArray
+    covariance: FloatArray
+    log_likelihood: float
+    variance: float
+    weight: float
+    status: str
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """(n_outputs, d) standard errors of the coefficients."""
+        error: FloatArray = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        return error.reshape(self.coef.shape)
+
+
+def fit_glm(
+    source: RowSource,
+    family: Family,
+    *,
+    columns: BoolArray | None = None,
+    responsibilities: Weigh | None = None,
+    ridge: float | None = None,
+    start: GLMFit | None = None,
+) -> GLMFit:
+    """Maximise the weighted log likelihood over all rows of the source.
+
+    Parameters
+    ----------
+    source : the rows.
+    family : distribution of the target.
+    columns : (d,) features used, the coefficients of the others held at zero; None for all.
+    responsibilities : picklable function of a block giving (n,) extra row weights, or None.
+    ridge : penalty; None for the family's own. For the Gaussian it is added to the covariance
+        of the features; for labels ``ridge / 2`` times the squared coefficients (intercepts
+        included) is taken off the mean log likelihood.
+    start : fit to start Newton's steps from.
+    """
+    weigh = _ones if responsibilities is None else partial(_as_column, responsibilities)
+    starts = None if start is None else (start,)
+    return fit_glms(source, family, weigh, columns=columns, ridge=ridge, starts=starts)[0]
+
+
+def fit_glms(
+    source: RowSource,
+    family: Family,
+    responsibilities: Weigh,
+    *,
+    columns: BoolArray | None = None,
+    ridge: float | None = None,
+    starts: tuple[GLMFit, ...] | None = None,
+) -> tuple[GLMFit, ...]:
+    """One `fit_glm` for each of the K columns of ``responsibilities(rows)``, in shared passes."""
+    keep = np.ones(source.n_features, dtype=bool) if columns is None else np.asarray(columns)
+    penalty = family.ridge if ridge is None else ridge
+    if family.closed_form:
+        parts = source.sum(partial(_block_moments, weigh=responsibilities))
+        return tuple(_gaussian(parts[k], keep, penalty) for k in range(len(parts.weight)))
+
+    def evaluate(mixtures: Mixtures) -> Expectation:
+        return source.sum(
+            partial(_block, weigh=responsibilities, mixtures=mixtures, family=family, keep=keep)
+        )
+
+    n_fits = _count(source, responsibilities) if starts is None else len(starts)
+    return _newton(evaluate, family, keep, penalty, n_fits, starts)
+
+
+def fit_glm_rows(
+    rows: Rows,
+    weight: FloatArray | None,
+    family: Family,
+    columns: BoolArray | None = None,
+    start: GLMFit | None = None,
+    ridge: float | None = None,
+) -> GLMFit:
+    """`fit_glm` on one block in memory, ``weight`` (n,) multiplying the rows' own weights."""
+    keep = np.ones(rows.X.shape[1], dtype=bool) if columns is None else np.asarray(columns)
+    total = rows.weight if weight is None else rows.weight * weight
+    penalty = family.ridge if ridge is None else ridge
+    if family.closed_form:
+        return _gaussian(moments(Rows(rows.X, rows.y, total)), keep, penalty)
+    design = family.design(Rows(rows.X[:, keep], rows.y, total))
+    evaluate = partial(expectation, design, family=family, weight=total[None])
+    starts = None if start is None else (start,)
+    return _newton(evaluate, family, keep, penalty, 1, starts)[0]
+
+
+def _gaussian(m: Moments, keep: BoolArray, ridge: float) -> GLMFit:
+    fit = least_squares(m, keep, ridge)
+    weight, variance = float(m.weight), max(fit.variance, 1e-300)
+    return GLMFit(
+        coef=fit.coef[None],
+        intercept=np.asarray([fit.intercept]),
+        covariance=fit.coef_covariance,
+        log_likelihood=-0.5 * weight * (LOG_2PI + float(np.log(variance)) + 1.0),
+        variance=fit.variance,
+        weight=weight,
+        status=f"Least squares in closed form ({fit.status}).",
+    )
+
+
+def _newton(
+    evaluate: Evaluate,
+    family: Family,
+    keep: BoolArray,
+    ridge: float,
+    n_fits: int,
+    starts: tuple[GLMFit, ...] | None,
+) -> tuple[GLMFit, ...]:
+    """Climb the K penalised likelihoods together: mixtures of one component each."""
+    rules = Rules(family, tied_variance=False, ridge=ridge, squared_steps=False)
+    theta = np.zeros((n_fits, 1, len(family.coding), 1 + int(keep.sum())))
+    if starts is not None:
+        theta[:, 0] = [_theta(fit, family, keep) for fit in starts]
+    ones = np.ones((n_fits, 1))
+
+    solution = run(evaluate, Mixtures(ones, theta, ones), rules, tol=TOL, max_iter=MAX_ITER)
+    return tuple(
+        _newton_fit(solution.value, k, family, keep, ridge, solution.status.value)
+        for k in range(n_fits)
+    )
+
+
+def _newton_fit(
+    state: Climb, k: int, family: Family, keep: BoolArray, ridge: float, status: str
+) -> GLMFit:
+    theta = state.mixtures.theta[k, 0]
+    outputs, d = family.n_outputs, len(keep)
+    public = family.coding.T @ theta
+    coef = np.zeros((outputs, d))
+    coef[:, keep] = public[:, 1:]
+    weight = float(state.expectation.weight[k])
+    curvature = state.expectation.sums.curvature[k, 0]
+    size = len(curvature)
+    inverse = np.linalg.inv(curvature + max(ridge * weight, 1e-300) * np.eye(size))
+    blocks = inverse.reshape(*theta.shape, *theta.shape)[:, 1:, :, 1:]
+    spread = np.zeros((outputs, d, outputs, d))
+    every = np.ones(outputs, dtype=bool)
+    spread[np.ix_(every, keep, every, keep)] = np.einsum(
+        "ac,aibj,be->ciej", family.coding, blocks, family.coding
+    )
+    return GLMFit(
+        coef=coef,
+        intercept=public[:, 0],
+        covariance=spread.reshape(outputs * d, outputs * d),
+        log_likelihood=float(state.expectation.log_likelihood[k]),
+        variance=1.0,
+        weight=weight,
+        status=f"Newton: {status}",
+    )
+
+
+def _theta(fit: GLMFit, family: Family, keep: BoolArray) -> FloatArray:
+    public = np.column_stack([fit.intercept, fit.coef[:, keep]])
+    return family.coding @ public
+
+
+def _ones(rows: Rows) -> FloatArray:
+    return np.ones((len(rows), 1))
+
+
+def _as_column(weigh: Weigh, rows: Rows) -> FloatArray:
+    return np.asarray(weigh(rows), dtype=np.float64).reshape(len(rows), 1)
+
+
+def _block_moments(rows: Rows, weigh: Weigh) -> Moments:
+    return moments(rows, weigh(rows))
+
+
+def _block(
+    rows: Rows, weigh: Weigh, mixtures: Mixtures, family: Family, keep: BoolArray
+) -> Expectation:
+    weight = rows.weight[None] * weigh(rows).T
+    design = family.design(Rows(rows.X[:, keep], rows.y, rows.weight))
+    return expectation(design, mixtures, family, weight)
+
+
+def _count(source: RowSource, weigh: Weigh) -> int:
+    """Number of environments a weighing function tells apart, asked of a single row."""
+    return int(weigh(source.sample(1, 0)).shape[1])

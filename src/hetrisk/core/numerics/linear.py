@@ -1,0 +1,131 @@
+"""Least squares from moments: coefficients, standard errors and risk, without the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
+
+SINGULAR = 1e-10  # smallest pivot, relative to the column's variance, that Cholesky is trusted with
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A least squares fit: ``y = intercept + x @ coef``.
+
+    ``variance`` is the residual mean square (divided by the weight) and ``coef_covariance``
+    the usual covariance of the coefficients, ``variance * inverse(scatter)``. ``status`` says
+    whether the system was solved by Cholesky or, being singular, by minimum-norm least squares.
+    """
+
+    coef: FloatArray
+    intercept: float
+    variance: float
+    coef_covariance: FloatArray
+    status: str
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """(d,) standard errors of the coefficients."""
+        error: FloatArray = np.sqrt(np.maximum(np.diag(self.coef_covariance), 0.0))
+        return error
+
+
+def least_squares(m: Moments, columns: BoolArray | None = None, ridge: float = 0.0) -> LinearFit:
+    """Minimise E[(y - a - x'b)^2] + ridge * |b|^2 over the columns chosen, others held at zero.
+
+    Solved by Cholesky on the covariance scaled to unit diagonal; where that is singular
+    (duplicated or constant columns), by minimum-norm least squares.
+    """
+    d = m.mean.shape[-1] - 1
+    keep = np.ones(d, dtype=bool) if columns is None else columns
+    covariance = m.covariance
+    gram = covariance[:d, :d][np.ix_(keep, keep)] + ridge * np.eye(int(keep.sum()))
+    cross = covariance[:d, d][keep]
+    scale = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    scale = np.where(scale > 0, scale, 1.0)
+    scaled = gram / np.outer(scale, scale)
+    inverse, status = _inverse(scaled)
+    b = (inverse @ (cross / scale)) / scale
+    inverse = inverse / np.outer(scale, scale)
+    coef = np.zeros(d)
+    coef[keep] = b
+    variance = max(
+        float(covariance[d, d] - 2 * b @ cross + b @ (gram - ridge * np.eye(len(b))) @ b), 0.0
+    )
+    coef_covariance = np.zeros((d, d))
+    coef_covariance[np.ix_(keep, keep)] = variance * inverse / max(float(m.weight), 1e-300)
+    intercept = float(m.mean[d] - m.mean[:d] @ coef)
+    return LinearFit(coef, intercept, variance, coef_covariance, status)
+
+
+def risk(m: Moments, coef: FloatArray, intercept: float) -> float:
+    """Mean squared error of ``intercept + x @ coef`` on the rows behind ``m``."""
+    direction = np.append(-coef, 1.0)
+    bias = float(m.mean @ direction) - intercept
+    return float(direction @ m.covariance @ direction) + bias**2
+
+
+def _inverse(a: FloatArray) -> tuple[FloatArray, str]:
+    if len(a) == 0:
+        return a, "no columns"
+    try:
+        factor = linalg.cho_factor(a, lower=True)
+    except linalg.LinAlgError:
+        return _pseudo_inverse(a)
+    if np.min(np.diag(factor[0])) ** 2 < SINGULAR:
+        return _pseudo_inverse(a)
+    inverse: FloatArray = linalg.cho_solve(factor, np.eye(len(a)))
+    return inverse, "Cholesky"
+
+
+def _pseudo_inverse(a: FloatArray) -> tuple[FloatArray, str]:
+    inverse: FloatArray = np.asarray(linalg.pinvh(a, rtol=SINGULAR), dtype=np.float64)
+    return inverse, "singular: minimum-norm least squares"
+
+
+def least_squares_many(m: Moments) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Least squares for every leading index of the moments at once.
+
+    Returns
+    -------
+    coef (..., d), intercept (...) and residual mean square (...). Systems are scaled to unit
+    diagonal and solved together by Cholesky; if one of them is singular, all of them by
+    minimum-norm least squares through their eigenvectors.
+    """
+    d = m.mean.shape[-1] - 1
+    covariance = m.covariance
+    gram, cross = covariance[..., :d, :d], covariance[..., :d, d]
+    scale = np.sqrt(np.maximum(np.diagonal(gram, axis1=-2, axis2=-1), 0.0))
+    scale = np.where(scale > 0, scale, 1.0)
+    scaled = gram / (scale[..., :, None] * scale[..., None, :])
+    coef = _solve_many(scaled, cross / scale) / scale
+    intercept = m.mean[..., d] - (m.mean[..., :d] * coef).sum(axis=-1)
+    fitted = (gram @ coef[..., None])[..., 0]
+    variance = covariance[..., d, d] - (coef * (2 * cross - fitted)).sum(axis=-1)
+    return coef, intercept, np.maximum(variance, 0.0)
+
+
+def _solve_many(a: FloatArray, b: FloatArray) -> FloatArray:
+    try:
+        factor = np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return _minimum_norm_many(a, b)
+    pivots = np.diagonal(factor, axis1=-2, axis2=-1)
+    if pivots.size and np.min(pivots) ** 2 < SINGULAR:
+        return _minimum_norm_many(a, b)
+    solution: FloatArray = np.asarray(np.linalg.solve(a, b[..., None])[..., 0], dtype=np.float64)
+    return solution
+
+
+def _minimum_norm_many(a: FloatArray, b: FloatArray) -> FloatArray:
+    values, vectors = np.linalg.eigh(a)
+    kept = values > SINGULAR * np.maximum(values[..., -1:], SINGULAR)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
+    rotated = (np.swapaxes(vectors, -1, -2) @ b[..., None])[..., 0]
+    solution: FloatArray = (vectors @ (inverse * rotated)[..., None])[..., 0]
+    return solution

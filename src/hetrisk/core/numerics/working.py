@@ -1,0 +1,118 @@
+"""A regression and what its first-order theory needs: residuals, curvature, robust errors.
+
+For the Gaussian this is least squares. For labels it is the logistic fit, seen as weighted
+least squares of its working response; everything that is added to it afterwards is judged by
+one more Newton step, so that one set of formulas serves both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.glm import fit_glm_rows
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+
+RIDGE = 1e-9
+MOST_LEVERAGE = 0.9
+
+
+@dataclass(frozen=True)
+class WorkingFit:
+    """A fit of y on p columns, the constant first.
+
+    Attributes
+    ----------
+    design : (n, p).
+    coef : (p,).
+    residual : (n,) weighted gradient of the log likelihood in eta: w (y - mean).
+    curvature : (n,) weighted minus second derivative in eta: w, or w p (1 - p).
+    bread : (p, p) inverse of design' curvature design.
+    """
+
+    design: FloatArray
+    coef: FloatArray
+    residual: FloatArray
+    curvature: FloatArray
+    bread: FloatArray
+
+    @property
+    def leverage(self) -> FloatArray:
+        """(n,) weight of each row in its own fitted value, kept below one."""
+        own = self.curvature * np.einsum("ij,ij->i", self.design @ self.bread, self.design)
+        leverage: FloatArray = np.clip(own, 0.0, MOST_LEVERAGE)
+        return leverage
+
+    @property
+    def covariance(self) -> FloatArray:
+        """(p, p) heteroscedasticity-consistent covariance (HC3, MacKinnon and White 1985)."""
+        influence = (self.residual / (1.0 - self.leverage))[:, None] * (self.design @ self.bread)
+        covariance: FloatArray = influence.T @ influence
+        return covariance
+
+    @property
+    def z(self) -> FloatArray:
+        """(p,) coefficients over their robust standard errors."""
+        error = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        z: FloatArray = self.coef / np.maximum(error, 1e-300)
+        return z
+
+    def residualised(self, columns: FloatArray) -> FloatArray:
+        """Columns with everything the design explains of them taken out, in its metric."""
+        cross = self.design.T @ (self.curvature[:, None] * columns)
+        taken: FloatArray = columns - self.design @ (self.bread @ cross)
+        return taken
+
+    def extended(self, columns: FloatArray) -> WorkingFit:
+        """Return the fit with more columns, by one Newton step (exact for least squares)."""
+        design = np.column_stack([self.design, columns])
+        bread = _inverse(design.T @ (self.curvature[:, None] * design))
+        step = bread @ (design.T @ self.residual)
+        coef = np.append(self.coef, np.zeros(columns.shape[1])) + step
+        residual = self.residual - self.curvature * (design @ step)
+        return WorkingFit(design, coef, residual, self.curvature, bread)
+
+    def without(self, dropped: IntArray) -> FloatArray:
+        """(p,) coefficients of the fit without some columns, by one step; zero at those."""
+        keep = np.setdiff1d(np.arange(len(self.coef)), dropped)
+        coef = np.zeros(len(self.coef))
+        # Dropping columns from a quadratic: project the optimum in the metric of its curvature.
+        shift = np.linalg.lstsq(
+            self.bread[np.ix_(dropped, dropped)], self.coef[dropped], rcond=None
+        )[0]
+        coef[keep] = self.coef[keep] - self.bread[np.ix_(keep, dropped)] @ shift
+        return coef
+
+
+def working_fit(rows: Rows, family: Family, extra: FloatArray) -> WorkingFit:
+    """Fit y on (1, X, extra)."""
+    design = np.column_stack([np.ones(len(rows)), rows.X, extra])
+    if family.closed_form:
+        curvature = rows.weight
+        bread = _inverse(design.T @ (curvature[:, None] * design))
+        coef = bread @ (design.T @ (curvature * rows.y))
+        return WorkingFit(design, coef, rows.weight * (rows.y - design @ coef), curvature, bread)
+    scale = design[:, 1:].std(axis=0)
+    scale = np.where(scale > 1e-12, scale, 1.0)
+    fit = fit_glm_rows(Rows(design[:, 1:] / scale, rows.y, rows.weight), None, family)
+    coef = np.append(fit.intercept, fit.coef[0] / scale)
+    eta = design @ coef
+    residual = rows.weight * family.gradient(rows.y, eta)
+    curvature = rows.weight * np.maximum(family.curvature(rows.y, eta), 1e-8)
+    bread = _inverse(design.T @ (curvature[:, None] * design))
+    return WorkingFit(design, coef, residual, curvature, bread)
+
+
+def _inverse(gram: FloatArray) -> FloatArray:
+    """Inverse of a Gram matrix after scaling to unit diagonal; a tiny ridge where singular.
+
+    A column of zeros is taken to be of size one: its coefficient is then zero.
+    """
+    scale = np.sqrt(np.diag(gram))
+    empty = scale < 1e-150  # its square cannot be divided by
+    scale = np.where(empty, 1.0, scale)
+    unit = gram / np.outer(scale, scale) + np.diag(np.where(empty, 1.0, RIDGE))
+    inverse: FloatArray = np.linalg.inv(unit) / np.outer(scale, scale)
+    return inverse

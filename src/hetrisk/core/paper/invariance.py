@@ -1,0 +1,231 @@
+"""Invariant prediction: features whose relation to the target is alike in every environment.
+
+The paper's objective for a linear model, expected over the stochastic gates m of
+`hetrisk.core.paper.gates`, is::
+
+    J(theta, mu) = E_e[L^e] + alpha sum_i P(m_i > 0) + lambda penalty
+    L^e          = E^e E_m (y - theta_0 - sum_i theta_i m_i x_i)^2
+    penalty      = trace Var_e(grad_theta L^e)              ("trace")
+                 or E_m |Var_e(grad_theta L^e) * m|^2        ("linear", the linear-model form)
+
+with every environment e counted alike. For the squared loss L^e needs only the moments
+A = E^e[x x'], b = E^e[x y], c = E^e[y^2] of each environment: with v = theta E[m],
+
+    L^e = c - 2 v.b + v'A v + sum_i theta_i^2 A_ii Var(m_i),
+
+so a step of the optimiser costs O(K d^2) whatever the number of rows.
+
+**Shrinking gates.** L^e stays put when a gate shrinks and its weight grows in proportion, but
+grad_theta L^e shrinks with the gate: the penalty can be escaped without letting go of the
+feature. For gates of 0 and 1, where the paper defines it, grad_theta is the gradient in the
+effective weights v on the open features and zero elsewhere. That leaves a choice of how to
+relax it: ``gradient="effective"``, the default, takes the gradient in v and weighs it with
+P(m_i > 0), which no shrinking short of closing can lower; ``gradient="weights"`` is the
+paper's letter. The two agree on every hard mask.
+
+The intercept theta_0 has no gate and no share in the penalty: environments may differ in level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.paper.gates import GateMoments, gate_moments
+
+PENALTIES = ("trace", "linear")
+GRADIENTS = ("effective", "weights")
+
+
+class EnvironmentRisks(NamedTuple):
+    """Squared loss in each of K environments as quadratics in the weights of (1, x).
+
+    Attributes
+    ----------
+    gram : (K, d + 1, d + 1) E^e[(1, x)(1, x)'].
+    cross : (K, d + 1) E^e[(1, x) y].
+    square : (K,) E^e[y^2].
+    weight : (K,) total weight of the rows.
+    """
+
+    gram: FloatArray
+    cross: FloatArray
+    square: FloatArray
+    weight: FloatArray
+
+    def mixture(self) -> EnvironmentRisks:
+        """The risk over all rows, as that of one environment."""
+        share = self.weight / self.weight.sum()
+        gram, cross, square = (np.tensordot(share, part, axes=1)[None] for part in self[:3])
+        return EnvironmentRisks(gram, cross, square, self.weight.sum(keepdims=True))
+
+
+def environment_risks(m: Moments) -> EnvironmentRisks:
+    """Raw second moments of (1, x, y) from the centred moments of each environment."""
+    d = m.mean.shape[-1] - 1
+    ones = np.ones((len(m.weight), 1))
+    first = np.concatenate([ones, m.mean], axis=1)
+    raw = first[:, :, None] * first[:, None, :]
+    raw[:, 1:, 1:] += m.covariance
+    gram, cross, square = raw[:, : d + 1, : d + 1], raw[:, : d + 1, -1], raw[:, -1, -1]
+    return EnvironmentRisks(gram, cross, square, m.weight)
+
+
+@dataclass(frozen=True)
+class InvarianceProblem:
+    """The objective above for given environments: immutable, shared by every solve.
+
+    Attributes
+    ----------
+    risks : of the environments.
+    groups : (p,) gate of each weight, 0 to G - 1, or -1 for an intercept.
+    noise : standard deviation of the gates.
+    invariance, price : lambda and alpha.
+    penalty, gradient : one of `PENALTIES`, `GRADIENTS`.
+    """
+
+    risks: EnvironmentRisks
+    groups: IntArray
+    noise: float
+    invariance: float
+    price: float
+    penalty: str = "trace"
+    gradient: str = "effective"
+
+    @property
+    def n_gates(self) -> int:
+        """Number of gates G."""
+        return int(self.groups.max()) + 1
+
+    @property
+    def gated(self) -> BoolArray:
+        """(p,) weights behind a gate: all but intercepts."""
+        return self.groups >= 0
+
+    def spread_out(self, g: GateMoments) -> GateMoments:
+        """Moments of the gate of every weight from those of the gates; intercepts pass freely."""
+        parts = (g.mean, g.second, g.open, g.d_mean, g.d_second, g.d_open)
+        free = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+        pairs = zip(parts, free, strict=True)
+        return GateMoments(*(np.where(self.gated, p[self.groups], f) for p, f in pairs))
+
+    def gates(self, mu: FloatArray) -> GateMoments:
+        """Moments of the gate of every weight."""
+        return self.spread_out(gate_moments(mu, self.noise))
+
+    def price_of(self, mu: FloatArray) -> tuple[float, FloatArray]:
+        """Alpha times the expected number of open gates, and its slope in mu."""
+        g = gate_moments(mu, self.noise)
+        return self.price * float(g.open.sum()), self.price * g.d_open
+
+    def by_gate(self, slope: FloatArray) -> FloatArray:
+        """Sum the slopes (p,) of the weights behind each gate."""
+        total: FloatArray = np.zeros(self.n_gates)
+        np.add.at(total, self.groups[self.gated], slope[self.gated])
+        return total
+
+
+class Slopes(NamedTuple):
+    """Value of a term of the objective and its derivatives.
+
+    ``theta`` is the derivative in the weights; ``mean``, ``second`` and ``open`` those in E[m],
+    E[m^2] and P(m > 0) of every column.
+    """
+
+    value: float
+    theta: FloatArray
+    mean: FloatArray
+    second: FloatArray
+    open: FloatArray
+
+
+def objective(
+    problem: InvarianceProblem, theta: FloatArray, mu: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
+    """J(theta, mu) and its gradients in theta (p,) and mu (G,)."""
+    g = problem.gates(mu)
+    mean_risk = risk(problem.risks, theta, g)
+    spread = penalty(problem, theta, g)
+    strength = problem.invariance
+    price, in_price = problem.price_of(mu)
+    by_column = (
+        (mean_risk.mean + strength * spread.mean) * g.d_mean
+        + (mean_risk.second + strength * spread.second) * g.d_second
+        + strength * spread.open * g.d_open
+    )
+    in_mu = problem.by_gate(by_column) + in_price
+    value = mean_risk.value + strength * spread.value + price
+    return value, mean_risk.theta + strength * spread.theta, in_mu
+
+
+def risk(risks: EnvironmentRisks, theta: FloatArray, g: GateMoments) -> Slopes:
+    """Mean over environments of L^e = c - 2 v.b + v'A v + sum theta^2 A_ii (E[m^2] - E[m]^2)."""
+    A, b = risks.gram.mean(axis=0), risks.cross.mean(axis=0)
+    a, v = np.diag(A), g.mean * theta
+    slack = g.second - g.mean**2
+    residual = 2.0 * (A @ v - b)
+    value = float(risks.square.mean() - 2.0 * v @ b + v @ A @ v + (theta**2 * a) @ slack)
+    return Slopes(
+        value,
+        theta=g.mean * residual + 2.0 * theta * a * slack,
+        mean=theta * residual - 2.0 * theta**2 * a * g.mean,
+        second=theta**2 * a,
+        open=np.zeros_like(theta),
+    )
+
+
+def _effective_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMoments) -> Slopes:
+    """Variance over environments of 2 (A v - b), weighed with P(m > 0)."""
+    A, b = problem.risks.gram, problem.risks.cross
+    centred, variance = _spread(2.0 * (A @ (g.mean * theta) - b), problem.gated)
+    size, slope = penalty_shape(problem.penalty, variance)
+    pull = 2.0 * (g.open * slope) * centred / len(A)
+    back = 2.0 * np.einsum("kij,kj->i", A, pull)
+    zero = np.zeros_like(theta)
+    return Slopes(float(g.open @ size), g.mean * back, theta * back, zero, size)
+
+
+def _literal_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMoments) -> Slopes:
+    """Variance over environments of grad_theta L^e, weighed with E[m^2] in the linear form."""
+    A, b = problem.risks.gram, problem.risks.cross
+    a = np.diagonal(A, axis1=1, axis2=2)
+    residual = 2.0 * (A @ (g.mean * theta) - b)
+    slack = g.second - g.mean**2
+    centred, variance = _spread(g.mean * residual + 2.0 * slack * a * theta, problem.gated)
+    size, slope = penalty_shape(problem.penalty, variance)
+    mask = g.second if problem.penalty == "linear" else np.ones_like(theta)
+    pull = 2.0 * (mask * slope) * centred / len(A)
+    back = 2.0 * np.einsum("kij,kj->i", A, g.mean * pull)
+    noisy = 2.0 * np.einsum("ki,ki->i", a, pull)
+    return Slopes(
+        float(mask @ size),
+        theta=g.mean * back + slack * noisy,
+        mean=(pull * residual).sum(axis=0) + theta * back - 2.0 * g.mean * theta * noisy,
+        second=theta * noisy + (size if problem.penalty == "linear" else 0.0),
+        open=np.zeros_like(theta),
+    )
+
+
+def penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMoments) -> Slopes:
+    """Return the penalty of the problem, before lambda."""
+    return _PENALTY[problem.gradient](problem, theta, g)
+
+
+_PENALTY = {"effective": _effective_penalty, "weights": _literal_penalty}
+
+
+def _spread(gradient: FloatArray, gated: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Gradients (K, p) about their mean, and their variance, none for intercepts."""
+    centred = (gradient - gradient.mean(axis=0)) * gated
+    return centred, (centred**2).mean(axis=0)
+
+
+def penalty_shape(penalty: str, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What a variance counts for, and its derivative: itself (trace) or its square (linear)."""
+    if penalty == "trace":
+        return variance, np.ones_like(variance)
+    return variance**2, 2.0 * variance

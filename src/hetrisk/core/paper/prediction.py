@@ -1,0 +1,92 @@
+"""Invariant prediction (M_p) for given environments, for numbers and for labels alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+import numpy as np
+
+from hetrisk.core.numerics.comparison import environment_moments, membership
+from hetrisk.core.numerics.families import Family, NewtonFamily
+from hetrisk.core.numerics.glm import fit_glms
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import IntArray, RowSource
+from hetrisk.core.paper.auto import Choice, choose
+from hetrisk.core.paper.expansion import label_risks, pooled_weights, weight_groups
+from hetrisk.core.paper.gates import gate_moments
+from hetrisk.core.paper.invariance import InvarianceProblem, environment_risks
+from hetrisk.core.paper.labels import label_problem, settle
+from hetrisk.core.paper.stability import Quadratics, quadratics_from_fits, quadratics_from_moments
+from hetrisk.core.result import SearchSettings
+
+# Labels that a feature separates have no finite fit, and near one Wald statistics vanish; a mild
+# ridge keeps the expansion where the likelihood still bends.
+LABEL_RIDGE = 1e-3
+SAMPLE_ROWS = 2000  # rows of labels on which the soft gates are settled
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Gates fitted to environments, and what they were fitted from."""
+
+    problem: InvarianceProblem
+    quadratics: Quadratics
+    choice: Choice
+
+
+def select(
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    partition: Partition | None,
+    settings: SearchSettings,
+    penalty: str = "trace",
+) -> Selection:
+    """Fit the gates to the environments of a partition, or those the rows carry.
+
+    For numbers everything follows from the moments of the environments. For labels the search
+    over gates uses the log loss to second order, and the gates it finds are then settled on the
+    log loss itself, on a sample of rows.
+    """
+    owners = weight_groups(groups, family)
+    if family.closed_form:
+        m = environment_moments(rows, partition)
+        risks, quadratics = environment_risks(m), quadratics_from_moments(m)
+    else:
+        weigh = partial(membership, partition=partition)
+        fits = fit_glms(rows, family, weigh, ridge=LABEL_RIDGE)
+        quadratics = quadratics_from_fits(fits, family)
+        risks = label_risks(rows, family, partition, pooled_weights(rows, family))
+    problem = InvarianceProblem(risks, owners, settings.gate_noise, 0.0, 0.0, penalty)
+    choice = choose(problem, quadratics, groups, settings.invariance_penalty, settings.gate_penalty)
+    if not family.closed_form:
+        choice = _settled(rows, cast(NewtonFamily, family), partition, problem, choice, settings)
+    return Selection(problem, quadratics, choice)
+
+
+def _settled(
+    rows: RowSource,
+    family: NewtonFamily,
+    partition: Partition | None,
+    problem: InvarianceProblem,
+    choice: Choice,
+    settings: SearchSettings,
+) -> Choice:
+    """Settle the gates on the log loss of a sample; closed gates of "auto" stay closed."""
+    sample = rows.sample(SAMPLE_ROWS, settings.seed)
+    weight = membership(sample, partition) * sample.weight[:, None]
+    strengths = replace(problem, invariance=choice.invariance, price=choice.price)
+    labels = label_problem(strengths, sample.X, sample.y, weight, family)
+    fit = choice.fit
+    low = np.full(problem.n_gates, -3.0 * problem.noise)
+    chosen = settings.invariance_penalty is None or settings.gate_penalty is None
+    top = 1.0 + 3.0 * problem.noise
+    high = np.where(fit.support, top, low) if chosen else np.full(problem.n_gates, top)
+    theta, mu, value = settle(labels, fit.theta, np.clip(fit.mu, low, high), low, high)
+    gates = gate_moments(mu, problem.noise).mean
+    if fit.support.any() and not (gates > 0.5).any():
+        return choice  # the penalty alone never shuts the last gate
+    settled = replace(fit, mu=mu, gates=gates, theta=theta, support=gates > 0.5, objective=value)
+    return replace(choice, fit=settled)
