@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sklearn.base import BaseEstimator
 
+from hetrisk.baselines.anchor import AnchorClassifier, AnchorRegressor
 from hetrisk.baselines.eiil import EIILClassifier, EIILRegressor
 from hetrisk.baselines.group_dro import GroupDROClassifier, GroupDRORegressor
 from hetrisk.baselines.irm import IRMClassifier, IRMRegressor
@@ -18,6 +19,8 @@ from hetrisk.baselines.wasserstein import WassersteinDROClassifier, WassersteinD
 
 __all__ = [
     "BASELINES",
+    "AnchorClassifier",
+    "AnchorRegressor",
     "Baseline",
     "EIILClassifier",
     "EIILRegressor",
@@ -47,6 +50,7 @@ BASELINES = {
     "ridge-1se": Baseline(OneStandardErrorRidgeRegressor, OneStandardErrorRidgeClassifier, False),
     "dro": Baseline(WassersteinDRORegressor, WassersteinDROClassifier, False),
     "eiil": Baseline(EIILRegressor, EIILClassifier, False),
+    "anchor": Baseline(AnchorRegressor, AnchorClassifier, True),
     "irm": Baseline(IRMRegressor, IRMClassifier, True),
     "vrex": Baseline(VRExRegressor, VRExClassifier, True),
     "group-dro": Baseline(GroupDRORegressor, GroupDROClassifier, True),

@@ -16,8 +16,9 @@ Examples:
   hetrisk compare patients.csv --target outcome --environment hospital --plot compare.png
   hetrisk compare houses.csv -t price -e decade --method erm --method hrm --json
 
-Each environment is left out in turn: the methods learn from the others and are tested on it. irm,
-vrex and group-dro are told which training row came from where; the others, hrm among them, are not.
+Each environment is left out in turn: the methods learn from the others and are tested on it.
+anchor, irm, vrex and group-dro are told which training row came from where; the others, hrm among
+them, are not.
 """
 
 

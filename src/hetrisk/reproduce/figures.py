@@ -34,6 +34,7 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "ridge-1se": ("#888888", "--", "s"),
     "dro": ("#E69F00", "--", "v"),
     "eiil": ("#CC79A7", "--", "^"),
+    "anchor": ("#0072B2", "--", "p"),
     "irm": ("#56B4E9", "--", "D"),
     "vrex": ("#009E73", "--", "P"),
     "group-dro": ("#F0E442", "--", "X"),

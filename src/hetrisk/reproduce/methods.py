@@ -118,6 +118,7 @@ METHODS: dict[str, Method] = {
     "ridge-1se": Method("Ridge, one standard error", None, _labelled("ridge-1se")),
     "dro": Method("DRO", "DRO", _dro),
     "eiil": Method("EIIL", "EIIL", _labelled("eiil")),
+    "anchor": Method("Anchor regression (labels)", None, _labelled("anchor"), labels=True),
     "irm": Method("IRM (labels)", "IRM (labels)", _labelled("irm"), labels=True),
     "vrex": Method("V-REx (labels)", None, _labelled("vrex"), labels=True),
     "group-dro": Method("GroupDRO (labels)", None, _labelled("group-dro"), labels=True),

@@ -1,0 +1,123 @@
+"""Anchor regression with the environment as the anchor.
+
+minimise  R(w) + (gamma - 1) * sum_e share_e m_e(w)^2,
+
+where R is the risk over all rows and m_e the mean residual of environment e. For squared loss this
+is anchor regression (Rothenhaeusler et al., arXiv:1801.06229) with a categorical anchor, solved in
+closed form from the environments' moments. For labels the residual is label minus probability,
+the score of the intercept, as in distributional anchor regression (Kook et al., arXiv:2101.08224).
+
+gamma = 1 is ERM. It protects against shifts of the environments' means gamma times as large (in
+squares) as those seen; what else may shift, it does not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hetrisk.baselines.problem import Problem
+from hetrisk.baselines.risks import Risks, minimum
+from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
+from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.rows import FloatArray, Rows
+from hetrisk.core.reach.anchor import anchor_fit
+
+GAMMAS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+def anchor_objective(w: FloatArray, risks: Risks, gamma: float) -> tuple[float, FloatArray]:
+    """Penalised risk of a classifier and its gradient, both divided by max(1, gamma)."""
+    at = risks.evaluate(w)
+    residual = at.gradient[:, -1]  # the score of the intercept is the mean residual
+    unit = np.zeros_like(at.gradient)
+    unit[:, -1] = 1.0
+    pull = 2 * (gamma - 1) * (risks.share * residual) @ risks.curvature(w, unit)
+    value = float(risks.share @ at.risk + (gamma - 1) * risks.share @ residual**2)
+    size = max(1.0, gamma)
+    return value / size, (risks.share @ at.gradient + pull) / size
+
+
+class _Anchor(Method):
+    strength = "gamma"
+    values = GAMMAS
+
+    def __init__(
+        self,
+        gamma: float | Literal["auto"] = "auto",
+        *,
+        random_state: int | None = 0,
+    ) -> None:
+        self.gamma = gamma
+        self.random_state = random_state
+
+
+class AnchorRegressor(_Anchor, LinearRegressorShell):
+    """Anchor regression: least squares whose mean residual stays small in every environment.
+
+    Parameters
+    ----------
+    gamma : weight of the scatter of the environments' mean residuals; 1 is least squares, 0
+        takes the environments' means out. "auto" chooses it on held-out training rows (see
+        `hetrisk.baselines.choice`).
+    random_state : seed of the folds that "auto" deals.
+
+    Examples
+    --------
+    >>> from hetrisk.datasets import load_task
+    >>> X, y, environments = load_task("anti_causal").train
+    >>> model = AnchorRegressor(gamma=5.0).fit(X, y, environments)
+    """
+
+    def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
+        rows = Rows(problem.Z[:, :-1], problem.y, np.ones(len(problem.y)))
+        of_environments = moments(rows, problem.environments)
+        fits = [anchor_fit(of_environments, gamma) for gamma in values]
+        return [np.append(fit.coef, fit.intercept) for fit in fits]
+
+    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        y : (n,) targets.
+        environments : a label per row or (n, K) responsibilities. Without them all rows share
+            one environment: least squares.
+        """
+        return self._fit(X, y, environments)
+
+
+class AnchorClassifier(_Anchor, LinearClassifierShell):
+    """Logistic regression whose mean residual stays small in every environment.
+
+    Parameters
+    ----------
+    gamma : weight of the environments' mean residuals; 1 is logistic regression. "auto" chooses
+        it on held-out training rows (see `hetrisk.baselines.choice`).
+    random_state : seed of the folds that "auto" deals.
+    """
+
+    def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
+        risks = problem.risks()
+        path, w = [], risks.erm()
+        for gamma in values:
+            if gamma != 1:
+                w = minimum(partial(anchor_objective, risks=risks, gamma=gamma), w)
+            path.append(w)
+        return path
+
+    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        y : (n,) labels.
+        environments : a label per row or (n, K) responsibilities; None for one environment.
+        """
+        return self._fit(X, y, environments)
