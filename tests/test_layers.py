@@ -16,6 +16,7 @@ LEVEL = {
     "modelfile": 2,
     "baselines": 3,
     "metrics": 3,
+    "compare": 4,
     "plotting": 5,
     "reproduce": 4,
     "report": 4,

@@ -288,7 +288,7 @@ def test_compare_without_matplotlib_says_so(workshop, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
-    monkeypatch.delitem(sys.modules, "hetrisk.cli.contestplot", raising=False)
+    monkeypatch.delitem(sys.modules, "hetrisk.cli.comparisonplot", raising=False)
     arguments = ("compare", workshop / "table.csv", "-t", "y", "-e", "place", "-m", "erm")
     result = run(*arguments, "--plot", tmp_path / "c.png")
     assert result.exit_code == 0, result.output

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hetrisk.cli.arguments import DATA, OUTPUT, check_output, read, reading_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from hetrisk.compare import Comparison, MethodErrors
+
+MOST_SHOWN = 6  # environments with a column of their own
 
 EPILOG = """
 \b
@@ -60,33 +69,81 @@ def compare(
 ) -> None:
     """Compare methods on the table in DATA by leaving one environment out at a time."""
     check_output(plot, "--plot", data)
-    from hetrisk.cli.contest import METHODS, hold, show
-    from hetrisk.cli.terminal import console, error_console, print_json, say_notes
+    from hetrisk.cli.terminal import console, error_console, print_json, progress, say_notes
+    from hetrisk.compare import METHODS, leave_one_environment_out
 
     unknown = [name for name in options["methods"] if name not in METHODS]
     if unknown:
         message = f"{unknown[0]!r} is not one of {', '.join(METHODS)}."
         raise click.BadParameter(message, param_hint="--method")
     table = read(data, encoding, delimiter)
-    record = hold(table, **options)
-    if plot is not None:
-        record["plot"] = _draw(record, plot)
+    found = leave_one_environment_out(table, progress=progress, **options)
+    drawn = None if plot is None else _draw(found, plot)
     if as_json:
-        print_json(record)
+        print_json(asdict(found) | ({} if plot is None else {"plot": drawn}))
         return
-    say_notes(record["notes"])
-    show(record, console())
-    if plot is not None and record["plot"] is None:
+    say_notes(found.notes)
+    show(found, console())
+    if plot is not None and drawn is None:
         error_console().print("Note: no plot: matplotlib is missing, pip install 'hetrisk[plot]'.")
 
 
-def _draw(record: dict[str, Any], plot: Path) -> str | None:
+def _draw(found: Comparison, plot: Path) -> str | None:
     """Write the picture and return its path; None where matplotlib is not installed."""
     from hetrisk import atomic
 
     try:
-        from hetrisk.cli.contestplot import picture
+        from hetrisk.cli.comparisonplot import picture
     except ImportError:
         return None
-    atomic.write_bytes(plot, picture(record))
+    atomic.write_bytes(plot, picture(found))
     return str(plot)
+
+
+def show(found: Comparison, screen: Console) -> None:
+    """Print the comparison for a person, best mean first."""
+    import numpy as np
+
+    from hetrisk.cli.terminal import grid
+    from hetrisk.tables.errors import shown
+
+    methods = sorted(found.methods, key=lambda m: np.nan_to_num(m.mean, nan=np.inf))
+    environments = list(methods[0].errors)
+    columns = environments if len(environments) <= MOST_SHOWN else []
+    best = {key: min(getattr(m, key) for m in methods) for key in ("mean", "worst")}
+    rows = []
+    for method in methods:
+        cells: list[object] = [f"{method.method}{' *' if method.told_environments else ''}"]
+        cells += [_figure(method, key, best) for key in ("mean", "std", "worst")]
+        cells += [_cell(method.errors[name]) for name in columns]
+        rows.append(cells)
+    heads = [("method", "left"), ("mean", "right"), ("std", "right"), ("worst", "right")]
+    heads += [(shown(name, 20), "right") for name in columns]
+    title = f"{found.risk_name} in the environment left out ({len(environments)} environments)"
+    screen.print(grid(title, heads, rows))
+    screen.print("* is told which training row came from which environment.")
+    _say_failures(methods, screen)
+
+
+def _figure(method: MethodErrors, key: str, best: dict[str, float]) -> Text:
+    from rich.text import Text
+
+    from hetrisk.cli.terminal import number
+
+    value = getattr(method, key)
+    return Text(number(value), style="bold green" if value == best.get(key) else "")
+
+
+def _cell(error: float | str) -> str:
+    from hetrisk.cli.terminal import number
+
+    return number(error) if isinstance(error, float) else "failed"
+
+
+def _say_failures(methods: list[MethodErrors], screen: Console) -> None:
+    from hetrisk.tables.errors import quoted
+
+    for method in methods:
+        for name, error in method.errors.items():
+            if isinstance(error, str):
+                screen.print(f"{method.method} failed without {quoted(name)}: {error}")

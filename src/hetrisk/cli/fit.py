@@ -81,7 +81,7 @@ def fit(
     else:
         table = read(data, encoding, delimiter)
         if environment is not None:
-            from hetrisk.cli.known import environment_labels
+            from hetrisk.tables.environments import environment_labels
 
             environment_labels(table, environment)  # a wrong name is said before the search
         model, pair = _fit(table, target, options)
@@ -112,7 +112,7 @@ def _fit(table: Any, target: str, options: dict[str, Any]) -> tuple[Any, tuple[A
 def _known_environments(table: Any, model: Any, environment: str | None) -> Any:
     if environment is None:
         return None
-    from hetrisk.cli.known import compare_with_known
+    from hetrisk.tables.environments import compare_with_known
 
     return compare_with_known(table, model, environment)
 
@@ -148,9 +148,7 @@ def _say(model: Any, known: Any, out: Path | None, report: Path | None, as_json:
     screen = terminal.console()
     summary.show(found, screen)
     if known is not None:
-        from hetrisk.cli.known import show_known
-
-        show_known(known, screen)
+        summary.show_known(known, screen)
     description = model[0].description_
     terminal.say_notes([*(f"{_left(x)}" for x in description.left_out), *description.notes])
     _say_files(screen, out, report)

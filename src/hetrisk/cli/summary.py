@@ -10,9 +10,10 @@ from rich.text import Text
 from sklearn.pipeline import Pipeline
 
 from hetrisk.cli.terminal import grid, number, percent
-from hetrisk.tables.errors import counted, shown
+from hetrisk.tables.errors import counted, quoted, shown
 
 MOST_COLUMNS = 30
+MOST_ENVIRONMENTS = 20
 STYLES = {"invariant": "bold green", "homogeneous": "bold cyan", "unstable": "bold yellow"}
 
 
@@ -146,3 +147,26 @@ def _environment_grid(summary: dict[str, Any]) -> Any:
         (f"{risk}, plain ERM", "right"),
     ]
     return grid("Environments found", heads, rows)
+
+
+def show_known(known: dict[str, Any], screen: Console) -> None:
+    """Print the comparison for a person."""
+    rows = [
+        (r["environment"], f"{r['rows']:,}", number(r["risk"]), number(r["risk_erm"]))
+        for r in known["environments"][:MOST_ENVIRONMENTS]
+    ]
+    heads = [
+        ("environment", "left"),
+        ("rows", "right"),
+        ("error, this model", "right"),
+        ("error, plain ERM", "right"),
+    ]
+    screen.print()
+    screen.print(grid(f"Known environments: {quoted(known['column'])}", heads, rows))
+    hidden = len(known["environments"]) - len(rows)
+    if hidden:
+        screen.print(f"… and {counted(hidden, 'more')}; --json lists them all.")
+    screen.print(
+        f"Agreement with the environments found (adjusted Rand index, 0 is chance, 1 is the same): "
+        f"{known['agreement']:.2f}"
+    )

@@ -1,30 +1,42 @@
-"""A contest between methods: learn from all environments but one, be tested on that one."""
+"""Methods compared: learn from all environments but one, be tested on that one.
+
+>>> import numpy as np, pandas as pd
+>>> from hetrisk.compare import leave_one_environment_out
+>>> from hetrisk.tables import Table
+>>> rng = np.random.default_rng(0)
+>>> frame = pd.DataFrame(rng.normal(size=(90, 2)), columns=["size", "age"])
+>>> frame["price"] = frame["size"] + 0.1 * rng.normal(size=90)
+>>> frame["town"] = np.repeat(["a", "b", "c"], 30)
+>>> found = leave_one_environment_out(
+...     Table(frame, "houses"), target="price", environment="town", methods=["erm"]
+... )
+>>> found.methods[0].method, sorted(found.methods[0].errors)
+('erm', ['a', 'b', 'c'])
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import numpy as np
-from rich.console import Console
-from rich.text import Text
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from hetrisk.baselines import BASELINES, Baseline
-from hetrisk.cli.known import environment_labels
-from hetrisk.cli.terminal import grid, number, progress
 from hetrisk.datasets import ShiftTask
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 from hetrisk.tables import Table, TableError, read_target
+from hetrisk.tables.environments import environment_labels
 from hetrisk.tables.errors import counted, listed, quoted, shown
 from hetrisk.tables.model import chosen_columns
 from hetrisk.tables.target import CLASSIFICATION, REGRESSION, Target
 
 MOST_ENVIRONMENTS = 30
 FEWEST_ROWS = 10
-MOST_SHOWN = 6
 
 METHODS = {
     "erm": Baseline(LinearRegression, LogisticRegression, needs_labels=False),
@@ -33,7 +45,50 @@ METHODS = {
 }
 
 
-def hold(
+@dataclass(frozen=True)
+class MethodErrors:
+    """How one method did in the environments it had not seen.
+
+    Attributes
+    ----------
+    method : its name in `METHODS`.
+    told_environments : whether it was told which training row came from where.
+    mean, std, worst : of the errors there are; NaN where there are none (too few for ``std``).
+    errors : environment left out -> error there, or why there is none, in words.
+    """
+
+    method: str
+    told_environments: bool
+    mean: float
+    std: float
+    worst: float
+    errors: dict[str, float | str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every method's error in every environment left out.
+
+    Attributes
+    ----------
+    target, environment : the columns.
+    task : "regression" or "classification".
+    risk_name : what the errors are: "RMSE" or "error rate".
+    rows : number of rows compared on.
+    methods : one record a method, in the order asked for.
+    notes : what was done to the table.
+    """
+
+    target: str
+    environment: str
+    task: str
+    risk_name: str
+    rows: int
+    methods: tuple[MethodErrors, ...]
+    notes: tuple[str, ...]
+
+
+def leave_one_environment_out(
     table: Table,
     *,
     target: str,
@@ -45,8 +100,9 @@ def hold(
     methods: Sequence[str] = (),
     rows: int = 20_000,
     seed: int = 0,
-) -> dict[str, Any]:
-    """Test every method in every environment, and return all errors as one record.
+    progress: Callable[[str], AbstractContextManager[object]] = nullcontext,
+) -> Comparison:
+    """Test every method in every environment, after learning from the others.
 
     Parameters
     ----------
@@ -57,6 +113,7 @@ def hold(
     methods : names from `METHODS`; none means all.
     rows : most rows to use, drawn at random.
     seed : of every random choice.
+    progress : entered around each fit, with a line saying which.
     """
     if target == environment:
         raise TableError(f"{quoted(target)} cannot be both target and environment")
@@ -65,7 +122,7 @@ def hold(
     frame, notes = _frame(table, wanted, codes, names, (environment, *drop), features, rows, seed)
     columns = [c for c in frame.columns if c not in (_TARGET, _ENVIRONMENT)]
     chosen = [name for name in category if name in columns]
-    scores: dict[str, dict[str, Any]] = {name: {} for name in methods or METHODS}
+    scores: dict[str, dict[str, float | str]] = {name: {} for name in methods or METHODS}
     tasks = ShiftTask.leave_one_out(
         frame, _TARGET, _ENVIRONMENT, task_type=wanted.task, features=columns, category=chosen
     )
@@ -74,15 +131,15 @@ def hold(
         for name in scores:
             with progress(f"{name}, without environment {shown(left_out, 30)}"):
                 scores[name][left_out] = _score(name, held, seed)
-    return {
-        "target": target,
-        "environment": environment,
-        "task": wanted.task,
-        "risk_name": "RMSE" if wanted.task == REGRESSION else "error rate",
-        "rows": len(frame),
-        "methods": [_method_record(name, errors) for name, errors in scores.items()],
-        "notes": [*map(str, wanted.notes), *notes],
-    }
+    return Comparison(
+        target=target,
+        environment=environment,
+        task=wanted.task,
+        risk_name="RMSE" if wanted.task == REGRESSION else "error rate",
+        rows=len(frame),
+        methods=tuple(_method_errors(name, errors) for name, errors in scores.items()),
+        notes=(*map(str, wanted.notes), *notes),
+    )
 
 
 # Names no column of a table can have: a file's cells and headers hold no NUL.
@@ -98,7 +155,7 @@ def _frame(
     features: Sequence[str],
     rows: int,
     seed: int,
-) -> tuple[Any, list[str]]:
+) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows to compare on, with target and environments under names of their own."""
     if len(names) < 2:
         raise TableError("leaving one environment out needs at least two of them; there is one")
@@ -122,7 +179,7 @@ def _frame(
     frame[_TARGET], frame[_ENVIRONMENT] = values, np.asarray(names, dtype=object)[codes]
     frame = frame.loc[usable]
     if len(frame) > rows:
-        notes.append(f"a random sample of {rows:,} of {len(frame):,} rows; --rows changes that")
+        notes.append(f"a random sample of {rows:,} of {len(frame):,} rows")
         frame = frame.sample(rows, random_state=seed)
     return frame.reset_index(drop=True), notes
 
@@ -169,54 +226,17 @@ def _estimator(method: Baseline, held: ShiftTask, seed: int) -> BaseEstimator:
 
 
 def _ours(setting: str, model: BaseEstimator) -> bool:
-    """Whether the contest may set it: more iterations only for scikit-learn's logistic model."""
+    """Whether the comparison may set it: more iterations only for scikit-learn's logistic model."""
     return setting != "max_iter" or isinstance(model, LogisticRegression)
 
 
-def _method_record(name: str, errors: dict[str, Any]) -> dict[str, Any]:
+def _method_errors(name: str, errors: dict[str, float | str]) -> MethodErrors:
     known = [error for error in errors.values() if isinstance(error, float)]
-    return {
-        "method": name,
-        "told_environments": METHODS[name].needs_labels,
-        "mean": float(np.mean(known)) if known else np.nan,
-        "std": float(np.std(known, ddof=1)) if len(known) > 1 else np.nan,
-        "worst": float(np.max(known)) if known else np.nan,
-        "errors": errors,
-    }
-
-
-def show(record: dict[str, Any], screen: Console) -> None:
-    """Print the comparison for a person, best mean first."""
-    methods = sorted(record["methods"], key=lambda m: np.nan_to_num(m["mean"], nan=np.inf))
-    environments = list(methods[0]["errors"])
-    columns = environments if len(environments) <= MOST_SHOWN else []
-    best = {key: min(m[key] for m in methods) for key in ("mean", "worst")}
-    rows = []
-    for method in methods:
-        mark = " *" if method["told_environments"] else ""
-        cells: list[object] = [f"{method['method']}{mark}"]
-        cells += [_figure(method, key, best) for key in ("mean", "std", "worst")]
-        cells += [_cell(method["errors"][name]) for name in columns]
-        rows.append(cells)
-    heads = [("method", "left"), ("mean", "right"), ("std", "right"), ("worst", "right")]
-    heads += [(shown(name, 20), "right") for name in columns]
-    title = f"{record['risk_name']} in the environment left out ({len(environments)} environments)"
-    screen.print(grid(title, heads, rows))
-    screen.print("* is told which training row came from which environment.")
-    _say_failures(methods, screen)
-
-
-def _figure(method: dict[str, Any], key: str, best: dict[str, float]) -> Text:
-    value = method[key]
-    return Text(number(value), style="bold green" if value == best.get(key) else "")
-
-
-def _cell(error: float | str) -> str:
-    return number(error) if isinstance(error, float) else "failed"
-
-
-def _say_failures(methods: list[dict[str, Any]], screen: Console) -> None:
-    for method in methods:
-        for name, error in method["errors"].items():
-            if isinstance(error, str):
-                screen.print(f"{method['method']} failed without {quoted(name)}: {error}")
+    return MethodErrors(
+        method=name,
+        told_environments=METHODS[name].needs_labels,
+        mean=float(np.mean(known)) if known else np.nan,
+        std=float(np.std(known, ddof=1)) if len(known) > 1 else np.nan,
+        worst=float(np.max(known)) if known else np.nan,
+        errors=errors,
+    )

@@ -1,24 +1,20 @@
-"""Environments the user knows beside those that were found."""
+"""A column that says where each row came from."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hetrisk.cli.terminal import grid, number
 from hetrisk.core.numerics.rows import IntArray
-from hetrisk.tables import Table, TableError, read_target
 from hetrisk.tables.cells import cells_of
-from hetrisk.tables.errors import counted, listed, quoted
-from hetrisk.tables.target import REGRESSION
-
-MOST_SHOWN = 20
+from hetrisk.tables.errors import TableError, listed, quoted
+from hetrisk.tables.reading import Table
+from hetrisk.tables.target import REGRESSION, read_target
 
 
 def environment_labels(table: Table, column: str) -> tuple[IntArray, list[str]]:
@@ -83,26 +79,3 @@ def _errors(predicted: np.ndarray, y: np.ndarray, task: str) -> np.ndarray:
 def _risk(errors: np.ndarray, task: str) -> float:
     """RMSE of a regression, error rate of a classification."""
     return float(np.sqrt(errors.mean()) if task == REGRESSION else errors.mean())
-
-
-def show_known(known: dict[str, Any], screen: Console) -> None:
-    """Print the comparison for a person."""
-    rows = [
-        (r["environment"], f"{r['rows']:,}", number(r["risk"]), number(r["risk_erm"]))
-        for r in known["environments"][:MOST_SHOWN]
-    ]
-    heads = [
-        ("environment", "left"),
-        ("rows", "right"),
-        ("error, this model", "right"),
-        ("error, plain ERM", "right"),
-    ]
-    screen.print()
-    screen.print(grid(f"Known environments: {quoted(known['column'])}", heads, rows))
-    hidden = len(known["environments"]) - len(rows)
-    if hidden:
-        screen.print(f"… and {counted(hidden, 'more')}; --json lists them all.")
-    screen.print(
-        f"Agreement with the environments found (adjusted Rand index, 0 is chance, 1 is the same): "
-        f"{known['agreement']:.2f}"
-    )

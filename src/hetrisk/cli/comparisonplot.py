@@ -1,35 +1,35 @@
-"""The contest as a picture: one line a method, one place an environment."""
+"""A comparison of methods as a picture: one line a method, one place an environment."""
 
 from __future__ import annotations
 
 import io
-from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from hetrisk.compare import Comparison
 from hetrisk.tables.errors import shown
 
 
-def picture(record: dict[str, Any]) -> bytes:
+def picture(found: Comparison) -> bytes:
     """Return a PNG of the errors of every method in every environment left out.
 
     Parameters
     ----------
-    record : from `hetrisk.cli.contest.hold`.
+    found : from `hetrisk.compare.leave_one_environment_out`.
     """
-    environments = list(record["methods"][0]["errors"])
+    environments = list(found.methods[0].errors)
     figure = Figure(figsize=(max(6.0, 1.0 + 0.7 * len(environments)), 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    for method in record["methods"]:
-        errors = [e if isinstance(e, float) else np.nan for e in method["errors"].values()]
-        leading = method["method"] == "hrm"
+    for method in found.methods:
+        errors = [e if isinstance(e, float) else np.nan for e in method.errors.values()]
+        leading = method.method == "hrm"
         axes.plot(
             errors,
             "o-",
-            label=method["method"] + ("*" if method["told_environments"] else ""),
+            label=method.method + ("*" if method.told_environments else ""),
             color="black" if leading else None,
             linewidth=2.5 if leading else 1.2,
             zorder=3 if leading else 2,
@@ -38,7 +38,7 @@ def picture(record: dict[str, Any]) -> bytes:
     labels = [shown(name, 20) for name in environments]
     axes.set_xticks(range(len(environments)), labels, rotation=30, ha="right", parse_math=False)
     axes.set_xlabel("environment left out")
-    axes.set_ylabel(record["risk_name"])
+    axes.set_ylabel(found.risk_name)
     axes.grid(axis="y", alpha=0.3)
     axes.legend(title="* is told environments", fontsize="small")
     buffer = io.BytesIO()
