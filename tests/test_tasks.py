@@ -184,7 +184,7 @@ def test_errors(call, message):
 def test_settings_are_listed():
     assert task_settings("anti_causal")["n_phi"] == 9
     assert "seed" not in task_settings("anti_causal")
-    assert set(TASKS) == {*SIMULATED, "house_price", "income", "car_insurance"}
+    assert set(TASKS) == {*SIMULATED, "house_price", "income", "car_insurance", "natural"}
 
 
 def parts(**change):

@@ -10,6 +10,7 @@ from hetrisk.datasets.car_insurance import car_insurance_task
 from hetrisk.datasets.checks import known_settings, one_of
 from hetrisk.datasets.house_price import house_price_task
 from hetrisk.datasets.income import income_task
+from hetrisk.datasets.natural import natural_task
 from hetrisk.datasets.simulations import anti_causal_task, cats_and_dogs_task, selection_bias_task
 from hetrisk.datasets.task import ShiftTask
 
@@ -20,6 +21,7 @@ TASKS: dict[str, Callable[..., ShiftTask]] = {
     "house_price": house_price_task,
     "income": income_task,
     "car_insurance": car_insurance_task,
+    "natural": natural_task,
 }
 
 
