@@ -60,7 +60,7 @@ FIT_CASES = {
     "false parquet": (b"PAR1" + b"x" * 50, FIT, 1, "not a readable Parquet file"),
     "target not there": (csv(y=None), FIT, 1, "no column 'y' to predict; the columns are 'a', 'b'"),
     "target missing": (csv(y=[""] * N), FIT, 1, "every value of the target 'y' is missing"),
-    "target constant": (csv(y=[7] * N), FIT, 1, "is '7' in every row: there is nothing to predict"),
+    "target constant": (csv(y=[7] * N), FIT, 1, "is 7 in every row: there is nothing to predict"),
     "target one class": (csv(y=["a"] * N), FIT, 1, "is 'a' in every row"),
     "class of one": (csv(y=["a", *["b"] * (N - 1)]), FIT, 1, "only one row of the class 'a'"),
     "two rows, a class each": (

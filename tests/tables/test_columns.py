@@ -85,19 +85,34 @@ def test_decimal_commas_are_understood_and_noted():
     column, notes = decide("1,5", "2", "3,25")
     assert isinstance(column, NumberColumn)
     assert column.fill == 2.0
-    assert "commas read as decimal points" in noted(notes)
+    assert "commas read as decimal points ('1,5' is 1.5)" in noted(notes)
 
 
 @pytest.mark.parametrize(
-    ("yes", "no"), [("yes", "no"), ("True", "False"), ("T", "f"), ("Y", "N"), ("on", "off")]
+    ("yes", "no"),
+    [
+        *(("yes", "no"), ("True", "False"), ("T", "f"), ("Y", "N"), ("on", "off"), ("Ja", "nein")),
+        *(
+            ("oui", "non"),
+            ("sí", "no"),
+            ("Sim", "Não"),
+            ("tak", "nie"),
+            ("да", "нет"),
+            ("是", "否"),
+        ),
+    ],
 )
 def test_words_for_true_and_false(yes, no):
     column, notes = decide(yes, no, no, "")
-    assert column == BooleanColumn("x", fill=0.0)
-    assert "read as 1 for true and 0 for false" in noted(notes)
+    assert column == BooleanColumn("x", fill=0.0, words=(yes.lower(), no.lower()))
+    assert f"'{yes}' read as 1 and '{no}' as 0" in noted(notes)
     assert column.encode(text(yes, no, "?"))[0].ravel().tolist() == [1.0, 0.0, 0.0]
-    with pytest.raises(TableError, match="row 1: 'maybe' is not a yes or no"):
+    with pytest.raises(TableError, match=f"row 1: 'maybe' is not '{yes.lower()}' or"):
         column.encode(text("maybe"))
+
+
+def test_words_of_two_languages_are_a_category():
+    assert isinstance(decide(*["ja", "no"] * 10)[0], CategoryColumn)
 
 
 def test_booleans_of_a_data_frame_are_numbers():
@@ -231,7 +246,20 @@ def test_no_more_than_twenty_levels_have_a_feature():
 
 def test_text_with_no_repeated_value_teaches_nothing():
     out, _ = decide("a", "b", "c", "d")
-    assert "nothing to learn from" in out.reason
+    assert out.reason == "no value in 5 rows or more: nothing to learn from"
+    out, _ = decide(*(f"t{i}" for i in range(150) for _ in range(7)))
+    assert out.reason == "no value in 11 rows or more: nothing to learn from"
+
+
+def test_a_column_asked_for_by_name_is_used():
+    counts = [str(i) for i in range(1, 50)]
+    column, _ = decide(*counts, name="TIME", named=True)
+    assert isinstance(column, NumberColumn)
+    assert isinstance(decide(*counts, name="TIME")[0], LeftOut)
+    words = ["a"] * 6 + ["b"] * 6 + [f"w{i}" for i in range(40)]
+    assert isinstance(decide(*words, named=True)[0], CategoryColumn)
+    frame = pd.DataFrame({"id": counts, "x": counts[::-1]})
+    assert list(TableEncoder(named=("id",)).fit(frame).get_feature_names_out()) == ["id"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def target(values, task="auto"):
         (["0.5", "1.5"] * 10, "classification", "two different values"),
         ([True, False] * 10, "classification", "two different values"),
         (["true", "false"] * 10, "classification", "text with 2 different values"),
-        ([1, 2, 3, 4, 5] * 5, "classification", "whole numbers with only 5"),
+        ([1, 2, 3, 4, 5] * 5, "regression", "counts or rates, with 5 different values"),
         (["1", "2", "x"] * 10, "classification", "text and numbers"),
         (list(range(11)) * 2, "regression", "a number with 11"),
         ([0.1, 0.2, 0.3] * 5, "regression", "a number with 3"),
@@ -29,6 +29,14 @@ def test_the_task_is_inferred_and_said(values, task, reason):
     found = target(values)
     assert found.task == task
     assert reason in found.reason
+
+
+def test_whole_numbers_are_classes_where_the_name_says_so():
+    for name in ("class", "species_code", "type", "Cluster 2"):
+        found = read_target(pd.DataFrame({name: [1, 2, 3] * 10}), name)
+        assert found.task == "classification"
+        assert "name says that its 3 different values are codes" in found.reason
+    assert read_target(pd.DataFrame({"classy": [1, 2, 3] * 10}), "classy").task == "regression"
 
 
 def test_the_task_can_be_given():

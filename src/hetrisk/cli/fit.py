@@ -37,6 +37,11 @@ when the command was mistyped.
 @click.option("--drop", "-d", multiple=True, metavar="COL", help="Do not use this column.")
 @click.option("--category", multiple=True, metavar="COL", help="Numbers here are names.")
 @click.option(
+    "--decimal",
+    type=click.Choice(["point", "comma"]),
+    help="The decimal mark, where the numbers do not show it: is 1,234 a little over 1?",
+)
+@click.option(
     "--environment",
     metavar="COL",
     help="Where each row came from, if you know. Not used for learning: the summary compares the "
@@ -71,6 +76,7 @@ def fit(
     check_output(report, "--report", data)
     from hetrisk.tables.reading import is_large_parquet
 
+    options["decimal"] = {"point": ".", "comma": ","}.get(options["decimal"])
     if environment is not None:
         options["drop"] = (*options["drop"], environment)
     if data.is_dir() or dask is not None or is_large_parquet(data):
@@ -105,7 +111,7 @@ def _fit(table: Any, target: str, options: dict[str, Any]) -> tuple[Any, tuple[A
 
     with progress("searching for environments"):
         model = fit_table(table, target, **options)
-    wanted = read_target(table.frame, target, options["task"])
+    wanted = read_target(table.frame, target, options["task"], options["decimal"])
     return model, (table.frame.loc[wanted.known], wanted.values)
 
 

@@ -63,7 +63,7 @@ def _pair(pipeline: Any, table: Any) -> tuple[Any, Any]:
     from hetrisk.tables.errors import listed
 
     description = pipeline[0].description_
-    target = read_target(table.frame, description.target, description.task)
+    target = read_target(table.frame, description.target, description.task, pipeline[0].decimal)
     if description.task == "classification":
         strange = sorted(set(target.values) - set(pipeline[-1].classes_.astype(str)))
         if strange:

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.tables.notation import Notation, Reading, clock, notation_of
 
 MISSING_IN_TARGET = frozenset(
     {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "?", "nat", "#na"}
@@ -26,7 +29,6 @@ LARGEST = 1e100  # squares of larger numbers overflow; nobody measures anything 
 DAY = np.timedelta64(1, "D")
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+")
-_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 
 
 def canonical(value: str) -> str:
@@ -49,8 +51,11 @@ class Cells(ABC):
         """Which cells hold nothing."""
 
     @abstractmethod
-    def numbers(self) -> FloatArray:
-        """Each cell as a number; NaN where it is missing, not a number, or not finite."""
+    def numbers(self, notation: Notation | None = None) -> FloatArray:
+        """Each cell as a number; NaN where it is missing, not a number, or not finite.
+
+        Text is read in the given notation, or, with None, in the one its own values show.
+        """
 
     @abstractmethod
     def levels(self) -> tuple[IntArray, list[str]]:
@@ -59,6 +64,19 @@ class Cells(ABC):
     @abstractmethod
     def days(self, form: str) -> FloatArray:
         """Each cell as days since 1970-01-01, read in the given format; NaN where it is not."""
+
+    def hours(self) -> FloatArray:
+        """Each cell as a time of day in hours; NaN where it is not one."""
+        return np.full(len(self), np.nan)
+
+    @property
+    def reading(self) -> Reading:
+        """How the column writes its numbers; plainly, unless it is text."""
+        return Reading()
+
+    def with_decimal(self, decimal: str) -> Cells:
+        """Return the same cells, told the decimal mark of numbers that do not show it."""
+        return self
 
     @property
     def is_text(self) -> bool:
@@ -72,17 +90,32 @@ class Cells(ABC):
 
 
 class TextCells(Cells):
-    """Cells read as text: surrounding blanks dropped, the usual words for missing recognised."""
+    """Cells read as text: surrounding blanks dropped, the usual words for missing recognised.
 
-    def __init__(self, name: str, texts: Any, missing: frozenset[str] = MISSING) -> None:
+    Parameters
+    ----------
+    name : of the column.
+    texts : the cells.
+    missing : words that mean there is no value.
+    decimal : the decimal mark, "." or ",", for numbers that do not show it themselves.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        texts: Any,
+        missing: frozenset[str] = MISSING,
+        decimal: str | None = None,
+    ) -> None:
         super().__init__(name)
+        self.decimal = decimal
         codes, raw = pd.factorize(np.asarray(texts, dtype=object), use_na_sentinel=True)
         stripped = [str(value).strip() for value in raw]
-        known = {value: canonical(value) for value in stripped if value.lower() not in missing}
-        index = {level: i for i, level in enumerate(dict.fromkeys(known.values()))}
-        recode = [index[known[value]] if value in known else -1 for value in stripped]
+        known = dict.fromkeys(value for value in stripped if value.lower() not in missing)
+        index = {value: i for i, value in enumerate(known)}
         # Code -1 (a missing cell) must pick the last entry of the lookup.
-        self.codes: IntArray = np.asarray([*recode, -1], dtype=np.int64)[codes]
+        recode = [*(index.get(value, -1) for value in stripped), -1]
+        self.codes: IntArray = np.asarray(recode, dtype=np.int64)[codes]
         self.values: list[str] = list(index)
 
     def __len__(self) -> int:
@@ -98,22 +131,51 @@ class TextCells(Cells):
         """Text by definition."""
         return True
 
-    def numbers(self) -> FloatArray:
-        """Each distinct value read once; a decimal comma is understood where all agree on it."""
-        parsed = _parsed(self.values)
-        if np.isnan(parsed).any() and self.has_decimal_comma():
-            parsed = _parsed([value.replace(",", ".") for value in self.values])
-        return self._spread(_finite(parsed))
+    @cached_property
+    def reading(self) -> Reading:
+        """How the values write numbers, decided from all of them."""
+        return notation_of(self.values, self.decimal)
 
-    def has_decimal_comma(self) -> bool:
-        """Whether some cells read 3,14 and none holds a point."""
-        return any(_DECIMAL_COMMA.fullmatch(value) for value in self.values) and not any(
-            "." in value for value in self.values
-        )
+    def with_decimal(self, decimal: str) -> TextCells:
+        """Return the same cells, told the decimal mark; as they are, where they show one."""
+        if not self.reading.open:
+            return self
+        told = copy(self)
+        for answer in ("reading", "_own_numbers"):
+            vars(told).pop(answer, None)
+        told.decimal = decimal
+        return told
+
+    def numbers(self, notation: Notation | None = None) -> FloatArray:
+        """Each distinct value read once; nothing is read where the notation cannot be told."""
+        if notation is None or notation == self.reading.notation:
+            return self._own_numbers
+        return self._numbers(notation)
+
+    @cached_property
+    def _own_numbers(self) -> FloatArray:
+        if self.reading.trouble:
+            return np.full(len(self), np.nan)
+        return self._numbers(self.reading.notation)
+
+    def _numbers(self, notation: Notation) -> FloatArray:
+        numbers = np.asarray([notation.read(text) for text in self.values], dtype=float)
+        return self._spread(_finite(numbers))
+
+    def hours(self) -> FloatArray:
+        """Each distinct value read once as a time of day."""
+        return self._spread(np.asarray([clock(text) for text in self.values], dtype=float))
 
     def levels(self) -> tuple[IntArray, list[str]]:
-        """Return the codes and values as read."""
-        return self.codes, self.values
+        """Return the codes and values as read, but for numbers spelled two ways."""
+        return self._levels
+
+    @cached_property
+    def _levels(self) -> tuple[IntArray, list[str]]:
+        spelled = [canonical(value) for value in self.values]
+        index = {level: i for i, level in enumerate(dict.fromkeys(spelled))}
+        recode = [*(index[level] for level in spelled), -1]
+        return np.asarray(recode, dtype=np.int64)[self.codes], list(index)
 
     def days(self, form: str) -> FloatArray:
         """Each distinct value read once in the given format."""
@@ -140,7 +202,7 @@ class NumberCells(Cells):
         """NaN; infinities are present but not usable."""
         return np.isnan(self.values)
 
-    def numbers(self) -> FloatArray:
+    def numbers(self, notation: Notation | None = None) -> FloatArray:
         """Return the numbers, NaN where not finite."""
         return _finite(self.values)
 
@@ -175,7 +237,7 @@ class DateCells(Cells):
         """Dates by definition."""
         return True
 
-    def numbers(self) -> FloatArray:
+    def numbers(self, notation: Notation | None = None) -> FloatArray:
         """Return no numbers: a date is not one until it is asked for as days."""
         return np.full(len(self), np.nan)
 
@@ -190,7 +252,12 @@ class DateCells(Cells):
         return self.values
 
 
-def cells_of(name: object, column: pd.Series, missing: frozenset[str] = MISSING) -> Cells | None:
+def cells_of(
+    name: object,
+    column: pd.Series,
+    missing: frozenset[str] = MISSING,
+    decimal: str | None = None,
+) -> Cells | None:
     """Return the cells of a data frame's column; None when it holds lists or other objects."""
     label = str(name)
     dtype = column.dtype
@@ -203,11 +270,13 @@ def cells_of(name: object, column: pd.Series, missing: frozenset[str] = MISSING)
     if pd.api.types.is_timedelta64_dtype(dtype):
         return NumberCells(label, (column.dt.total_seconds() / 86400).to_numpy(dtype=float))
     if isinstance(dtype, pd.StringDtype):
-        return TextCells(label, column.astype(object), missing)
-    return _object_cells(label, column, missing)
+        return TextCells(label, column.astype(object), missing, decimal)
+    return _object_cells(label, column, missing, decimal)
 
 
-def _object_cells(name: str, column: pd.Series, missing: frozenset[str]) -> Cells | None:
+def _object_cells(
+    name: str, column: pd.Series, missing: frozenset[str], decimal: str | None
+) -> Cells | None:
     values = column.astype(object)
     kind = pd.api.types.infer_dtype(values, skipna=True)
     if kind in ("boolean", "integer", "floating", "decimal", "mixed-integer-float"):
@@ -216,28 +285,17 @@ def _object_cells(name: str, column: pd.Series, missing: frozenset[str]) -> Cell
     if kind in ("date", "datetime", "datetime64"):
         moments = pd.to_datetime(values, errors="coerce", utc=True)
         return DateCells(name, _days(moments))
+    if kind == "time":
+        texts = [None if pd.isna(value) else value.isoformat() for value in values]
+        return TextCells(name, texts, missing)
     if any(
         not isinstance(value, (str, int, float, bool, type(pd.NaT), type(pd.NA)))
         for value in values
         if value is not None
     ):
         return None
-    texts = values.where(values.notna(), None)
-    return TextCells(name, [None if value is None else str(value) for value in texts], missing)
-
-
-def parse_number(text: str) -> float:
-    """Return the number a text spells, to the last bit, or NaN; infinities are numbers here."""
-    if "_" in text or not text.isascii():  # Python's own notation, not that of tables
-        return np.nan
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
-
-
-def _parsed(texts: list[str]) -> FloatArray:
-    return np.asarray([parse_number(text) for text in texts], dtype=np.float64)
+    spelled = [None if pd.isna(value) else str(value) for value in values]
+    return TextCells(name, spelled, missing, decimal)
 
 
 def _finite(values: FloatArray) -> FloatArray:

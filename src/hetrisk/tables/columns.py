@@ -14,12 +14,29 @@ from typing import ClassVar
 import numpy as np
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.tables.cells import Cells, parse_number
+from hetrisk.tables.cells import Cells
 from hetrisk.tables.errors import TableError, counted, listed, quoted
+from hetrisk.tables.notation import PLAIN, Notation
 
 OTHER = "(other)"
 ABSENT = "(missing)"
-TRUE_WORDS = {"true": "false", "yes": "no", "t": "f", "y": "n", "on": "off"}
+# A word for true and one for false, of one language; a column must hold both of a pair.
+TRUE_WORDS = (
+    *(("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("on", "off")),
+    *(("ja", "nein"), ("ja", "nee"), ("ja", "nej"), ("ja", "nei"), ("j", "n"), ("wahr", "falsch")),
+    *(("oui", "non"), ("o", "n"), ("vrai", "faux"), ("sí", "no"), ("si", "no"), ("sì", "no")),
+    *(("s", "n"), ("verdadero", "falso"), ("vero", "falso"), ("sim", "não"), ("sim", "nao")),
+    *(("verdadeiro", "falso"), ("tak", "nie"), ("ano", "ne"), ("da", "ne"), ("da", "nu")),
+    *(("да", "нет"), ("igen", "nem"), ("kyllä", "ei"), ("evet", "hayır"), ("ναι", "όχι")),
+    *(
+        ("是", "否"),
+        ("はい", "いいえ"),
+        ("예", "아니요"),
+        ("نعم", "لا"),
+        ("כן", "לא"),
+        ("हाँ", "नहीं"),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +90,11 @@ class _Measured(Column):
 
     fill: float
     excused: tuple[str, ...] = ()
-    what: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def what(self) -> str:
+        """What a cell has to be, as the end of the sentence "this is not"."""
 
     @abstractmethod
     def read(self, cells: Cells) -> FloatArray:
@@ -103,51 +124,74 @@ class _Measured(Column):
             )
 
     def _excuses(self, text: str) -> bool:
-        # A number too large to compute with reads as NaN but is a number: missing, not mistyped.
-        return text in self.excused or is_number(text)
-
-
-def is_number(text: str) -> bool:
-    """Whether the text spells a number, infinite ones included."""
-    return not np.isnan(parse_number(text))
+        return text in self.excused
 
 
 @dataclass(frozen=True)
 class NumberColumn(_Measured):
-    """A measured quantity."""
+    """A measured quantity.
 
+    Attributes
+    ----------
+    notation : how the training rows wrote their numbers.
+    """
+
+    notation: Notation = PLAIN
     kind: ClassVar[str] = "number"
-    what: ClassVar[str] = "a number"
+
+    @property
+    def what(self) -> str:
+        """What a cell has to be."""
+        like = self.notation.example
+        return f"a number written like {quoted(like)}" if like else "a number"
 
     def read(self, cells: Cells) -> FloatArray:
-        """Return the cells as numbers."""
-        return cells.numbers()
+        """Return the cells as numbers, in the notation of the training rows."""
+        return cells.numbers(self.notation)
+
+    def _excuses(self, text: str) -> bool:
+        # A number too large to compute with reads as NaN but is a number: missing, not mistyped.
+        return text in self.excused or self.notation.spells(text)
+
+
+@dataclass(frozen=True)
+class TimeColumn(_Measured):
+    """A time of day, encoded in hours since midnight."""
+
+    kind: ClassVar[str] = "time"
+
+    @property
+    def what(self) -> str:
+        """What a cell has to be."""
+        return "a time of day"
+
+    def read(self, cells: Cells) -> FloatArray:
+        """Return the cells in hours."""
+        return cells.hours()
 
 
 @dataclass(frozen=True)
 class BooleanColumn(_Measured):
-    """Two words for true and false, encoded as 1 and 0."""
+    """Two words for true and false, encoded as 1 and 0.
 
+    Attributes
+    ----------
+    words : the word for true and the one for false, in lower case; 1 and 0 are understood too.
+    """
+
+    words: tuple[str, str] = ("yes", "no")
     kind: ClassVar[str] = "boolean"
-    what: ClassVar[str] = "a yes or no"
+
+    @property
+    def what(self) -> str:
+        """What a cell has to be."""
+        return f"{quoted(self.words[0])} or {quoted(self.words[1])}"
 
     def read(self, cells: Cells) -> FloatArray:
         """1 for true, 0 for false, NaN for anything else."""
         codes, levels = cells.levels()
-        return np.append([truth(level) for level in levels], np.nan)[codes]
-
-    def _excuses(self, text: str) -> bool:
-        return text in self.excused
-
-
-def truth(text: str) -> float:
-    """1 for a word that means true, 0 for one that means false, else NaN."""
-    word = text.lower()
-    if word in TRUE_WORDS or word == "1":
-        return 1.0
-    if word in TRUE_WORDS.values() or word == "0":
-        return 0.0
-    return np.nan
+        values = dict.fromkeys((self.words[0], "1"), 1.0) | dict.fromkeys((self.words[1], "0"), 0.0)
+        return np.asarray([*(values.get(level.lower(), np.nan) for level in levels), np.nan])[codes]
 
 
 @dataclass(frozen=True)
@@ -161,14 +205,15 @@ class DateColumn(_Measured):
 
     form: str = "ISO8601"
     kind: ClassVar[str] = "date"
-    what: ClassVar[str] = "a date in the same format"
+
+    @property
+    def what(self) -> str:
+        """What a cell has to be."""
+        return "a date in the same format"
 
     def read(self, cells: Cells) -> FloatArray:
         """Return the cells as days since 1970-01-01."""
         return cells.days(self.form)
-
-    def _excuses(self, text: str) -> bool:
-        return text in self.excused
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,18 @@ MOST_FEATURES = 2000
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table of anything into numbers, and remember how.
 
-    Numbers stay, with missing values replaced by the median; words for true and false become 1
-    and 0; dates become days since 1970-01-01; categories become one column per frequent level
-    against the most frequent one. Identifiers, constant columns and free text are left out.
-    `notes_` says what was done to which column.
+    Numbers stay, in whatever notation (`hetrisk.tables.notation`), with missing values replaced
+    by the median; words for true and false become 1 and 0; dates become days since 1970-01-01 and
+    times hours since midnight; categories become one column per frequent level against the most
+    frequent one. Identifiers, constant columns and free text are left out. `notes_` says what was
+    done to which column.
 
     Parameters
     ----------
     category : names of columns to take as categories whatever they look like.
+    named : names of columns asked for by name: used even where they look like identifiers.
+    decimal : the decimal mark, "." or ",", of columns whose values do not show it; None takes the
+        one that other columns of the table show, if they agree.
 
     Attributes
     ----------
@@ -50,8 +54,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     (['age', 'sex=f'], [41.0, 1.0])
     """
 
-    def __init__(self, category: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        category: tuple[str, ...] = (),
+        named: tuple[str, ...] = (),
+        decimal: str | None = None,
+    ) -> None:
         self.category = category
+        self.named = named
+        self.decimal = decimal
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
         """Decide what each column means; ``y`` is ignored."""
@@ -60,19 +71,32 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_: list[Column] = []
         self.left_out_: list[LeftOut] = []
         self.notes_: list[Note] = []
-        for position, name in enumerate(names):
-            self._decide(name, cells_of(name, X.iloc[:, position]))
+        cells = [cells_of(name, X.iloc[:, i], decimal=self.decimal) for i, name in enumerate(names)]
+        for name, column in zip(names, self._settled(cells), strict=True):
+            self._decide(name, column)
         self.feature_names_in_ = np.asarray(names, dtype=object)
         self.n_features_in_ = len(names)
         self._check_width()
         return self
+
+    def _settled(self, cells: list[Cells | None]) -> list[Cells | None]:
+        """Let columns that show their decimal mark speak for those that do not."""
+        if self.decimal is not None:
+            return cells
+        marks = {c.reading.notation.decimal for c in cells if c is not None and c.reading.proven}
+        if len(marks) != 1:
+            return cells
+        mark = marks.pop()
+        return [None if c is None else c.with_decimal(mark) for c in cells]
 
     def _decide(self, name: str, cells: Cells | None) -> None:
         if cells is None:
             reason = "it holds lists, bytes or other things that are not single values"
             self.left_out_.append(LeftOut(name, reason))
             return
-        decision, notes = understand(cells, category=name in self.category)
+        decision, notes = understand(
+            cells, category=name in self.category, named=name in self.named
+        )
         if isinstance(decision, LeftOut):
             self.left_out_.append(decision)
         else:

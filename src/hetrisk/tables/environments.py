@@ -41,7 +41,7 @@ def compare_with_known(table: Table, model: Pipeline, column: str) -> dict[str, 
     """
     codes, names = environment_labels(table, column)
     description = model[0].description_
-    target = read_target(table.frame, description.target, description.task)
+    target = read_target(table.frame, description.target, description.task, model[0].decimal)
     codes = codes[target.known]
     X = model[0].transform(table.frame.loc[target.known])
     errors = _errors(model[-1].predict(X), target.values, description.task)

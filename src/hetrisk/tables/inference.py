@@ -7,6 +7,7 @@ needs to know.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.rows import BoolArray
-from hetrisk.tables.cells import Cells, TextCells
+from hetrisk.tables.cells import Cells
 from hetrisk.tables.columns import (
     TRUE_WORDS,
     BooleanColumn,
@@ -23,10 +24,9 @@ from hetrisk.tables.columns import (
     DateColumn,
     Note,
     NumberColumn,
-    is_number,
-    truth,
+    TimeColumn,
 )
-from hetrisk.tables.errors import counted, listed, quoted
+from hetrisk.tables.errors import counted, listed, quoted, shown
 
 MOST_LEVELS = 20  # levels of a category with a feature of their own
 RARE_SHARE = 0.01  # a level in fewer rows than this shares the feature of the rare ones
@@ -54,6 +54,16 @@ DATE_FORMATS = {
 _IDENTIFIER_NAME = re.compile(r"(^|[\W_])(id|ids|uuid|guid|index|key|rowid|row)([\W_]|$)", re.I)
 _IDENTIFIER_CAMEL = re.compile(r"[a-z](Id|ID)$")
 _CODE_NAME = re.compile(r"(^|[\W_])(zip|zipcode|postcode|postal|code)([\W_]|$)", re.I)
+# Whole numbers under such a name mostly stand for words, in an order that means nothing.
+_LIKELY_CODE = re.compile(
+    r"(^|[\W_])(mode|type|kind|class|category|cat|group|grp|cluster|species|brand|make|model|"
+    r"region|state|country|county|district|ward|site|sector|industry|ind|sic|naics|occupation|"
+    r"occ|race|ethnicity|religion|marital|status|method|treatment|arm|cohort|channel|segment|"
+    r"dept|department|shop|store|school|hospital|batch)([\W_0-9]|$)",
+    re.I,
+)
+FEWEST_CODES, MOST_CODES = 3, 50
+SENTINELS = frozenset({98.0, 99.0, 998.0, 999.0, 9999.0, -9.0, -99.0, -999.0})
 _LEADING_ZERO = re.compile(r"0[0-9]+")
 _COMPACT_DATE = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 # A column read as an unnamed index of a data frame written to CSV.
@@ -77,22 +87,26 @@ class LeftOut:
 Decision = tuple[Column | LeftOut, list[Note]]
 
 
-def understand(cells: Cells, *, category: bool = False) -> Decision:
+def understand(cells: Cells, *, category: bool = False, named: bool = False) -> Decision:
     """Decide what a column means.
 
     Parameters
     ----------
     cells : the column.
     category : take it as a category whatever it looks like.
+    named : the user asked for this column by name, so it is used unless it holds nothing: no
+        looking like an identifier overrules that.
     """
     rules: list[Callable[[Cells], Decision | None]] = [_empty, _constant]
     if not category:
-        rules += [_truth, _identifier, _date, _code, _number]
+        rules += [_truth, _time, _date, _code, _number]
+        if not named:
+            rules.insert(rules.index(_date), _identifier)
     for rule in rules:
         decision = rule(cells)
         if decision is not None:
             return decision
-    return _category(cells, forced=category)
+    return _category(cells, forced=category or named)
 
 
 def _empty(cells: Cells) -> Decision | None:
@@ -111,14 +125,27 @@ def _constant(cells: Cells) -> Decision | None:
 
 def _truth(cells: Cells) -> Decision | None:
     _, levels = cells.levels()
-    words = {level.lower() for level in levels}
-    if not any(words == {yes, no} for yes, no in TRUE_WORDS.items()):
+    found = {level.lower() for level in levels}
+    words = next((pair for pair in TRUE_WORDS if found == set(pair)), None)
+    if words is None:
         return None
-    codes, _ = cells.levels()
-    values = np.append([truth(level) for level in levels], np.nan)[codes]
+    values = BooleanColumn(cells.name, 0.0, (), words).read(cells)
     fill = float(np.nanmean(values) >= 0.5)
-    notes = [Note(cells.name, f"{listed(levels)} read as 1 for true and 0 for false")]
-    return BooleanColumn(cells.name, fill), notes + _filled(cells, np.isnan(values), fill)
+    true, false = (next(x for x in levels if x.lower() == word) for word in words)
+    notes = [Note(cells.name, f"{quoted(true)} read as 1 and {quoted(false)} as 0")]
+    column = BooleanColumn(cells.name, fill, (), words)
+    return column, notes + _filled(cells, np.isnan(values), fill)
+
+
+def _time(cells: Cells) -> Decision | None:
+    hours = cells.hours()
+    if not cells.is_text or (np.isnan(hours) & ~cells.missing).any():
+        return None
+    fill = float(np.nanmedian(hours))
+    day = np.nanmax(hours) < 24
+    text = "times of day turned into hours since midnight" if day else "times turned into hours"
+    notes = [Note(cells.name, text), *_filled(cells, np.isnan(hours), fill)]
+    return TimeColumn(cells.name, fill), notes
 
 
 def _identifier(cells: Cells) -> Decision | None:
@@ -179,13 +206,16 @@ def _code(cells: Cells) -> Decision | None:
 
 
 def _number(cells: Cells) -> Decision | None:
+    if cells.reading.trouble:
+        return LeftOut(cells.name, cells.reading.trouble), []
     values = cells.numbers()
     unread = np.isnan(values) & ~cells.missing
     codes, levels = cells.levels()
+    spells = cells.reading.notation.spells
     strange = sorted({levels[code] for code in np.unique(codes[unread])})
     if len(strange) == len(levels):
-        return _too_large(cells) if all(is_number(text) for text in strange) else None
-    texts = [text for text in strange if not is_number(text)]
+        return _too_large(cells) if all(spells(text) for text in strange) else None
+    texts = [text for text in strange if not spells(text)]
     if texts:
         words = np.isin(codes, [levels.index(text) for text in texts])
         if words.sum() > MISTYPED_SHARE * (~cells.missing).sum():
@@ -194,7 +224,7 @@ def _number(cells: Cells) -> Decision | None:
     if np.nanmin(values) == np.nanmax(values):
         return LeftOut(cells.name, f"constant: {fill:.6g} wherever it is a number"), []
     notes = _number_notes(cells, unread, strange) + _filled(cells, np.isnan(values), fill)
-    return NumberColumn(cells.name, fill, tuple(texts)), notes
+    return NumberColumn(cells.name, fill, tuple(texts), cells.reading.notation), notes
 
 
 def _too_large(cells: Cells) -> Decision:
@@ -206,9 +236,25 @@ def _number_notes(cells: Cells, unread: BoolArray, strange: list[str]) -> list[N
     if strange:
         text = f"{counted(int(unread.sum()), 'cell')} not a usable number ({listed(strange, 3)})"
         notes.append(Note(cells.name, f"{text} treated as missing"))
-    if isinstance(cells, TextCells) and cells.has_decimal_comma():
-        notes.append(Note(cells.name, "commas read as decimal points"))
+    _, levels = cells.levels()
+    notes += [Note(cells.name, text) for text in cells.reading.notation.described(levels)]
+    if looks_like_a_code(cells):
+        notes.append(Note(cells.name, f"looks like a code: --category {shown(cells.name)}"))
     return notes
+
+
+def looks_like_a_code(cells: Cells) -> bool:
+    """Whether a column of whole numbers mostly stands for words: its name, or a 99 among a few."""
+    distinct = np.unique(cells.numbers()[~cells.missing])
+    distinct = distinct[np.isfinite(distinct)]
+    if not FEWEST_CODES <= len(distinct) <= MOST_CODES or (distinct != np.rint(distinct)).any():
+        return False
+    if _LIKELY_CODE.search(cells.name):
+        return True
+    # 1, 2, 3, 9 is an ordinary count; 1, 2, 3, 99 has a value that means "unknown".
+    ordinary = np.asarray([value for value in distinct if value not in SENTINELS])
+    far = len(ordinary) < len(distinct) and len(ordinary) >= FEWEST_CODES
+    return bool(far and np.abs(ordinary).max() <= MOST_CODES // 2)
 
 
 def _filled(cells: Cells, missing: BoolArray, fill: float) -> list[Note]:
@@ -227,10 +273,10 @@ def _category(cells: Cells, *, forced: bool = False) -> Decision:
         return LeftOut(cells.name, f"{reason}: an identifier or free text"), []
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))
     order = np.lexsort((np.asarray(levels), -counts))
-    frequent = [i for i in order if counts[i] >= max(RARE_ROWS, RARE_SHARE * len(codes))]
-    kept = frequent[: MOST_LEVELS + 1]
+    enough = max(RARE_ROWS, math.ceil(RARE_SHARE * len(codes)))
+    kept = [i for i in order if counts[i] >= enough][: MOST_LEVELS + 1]
     if not kept:
-        reason = f"no value in {RARE_ROWS} rows or more: nothing to learn from"
+        reason = f"no value in {enough:,} rows or more: nothing to learn from"
         return LeftOut(cells.name, reason), []
     lumped = len(levels) - len(kept)
     absent = present < len(codes)

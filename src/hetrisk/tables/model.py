@@ -54,6 +54,7 @@ def fit_table(
     features: Sequence[str] = (),
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
+    decimal: str | None = None,
     seed: int = 0,
 ) -> Pipeline:
     """Fit a pipeline that takes tables like this one and predicts the target.
@@ -63,9 +64,10 @@ def fit_table(
     table : as `read_table` returns it.
     target : the column to predict; rows where it is missing are left out.
     task : "auto", "regression" or "classification".
-    features : the only columns to use; none means all.
+    features : the only columns to use, even those that look like identifiers; none means all.
     drop : columns not to use.
     category : columns to take as categories whatever they look like.
+    decimal : the decimal mark, "." or ",", of numbers that do not show it themselves.
     seed : of every random choice.
 
     Returns
@@ -73,9 +75,9 @@ def fit_table(
     Pipeline of a `TableEncoder` ("table") and an `HRMRegressor` or `HRMClassifier` ("model").
     The encoder's ``description_`` is a `TableDescription`.
     """
-    wanted = read_target(table.frame, target, task)
+    wanted = read_target(table.frame, target, task, decimal)
     X = chosen_columns(table.frame, target, features, drop).loc[wanted.known]
-    encoder = TableEncoder(category=tuple(category)).fit(X)
+    encoder = TableEncoder(tuple(category), named=tuple(features), decimal=decimal).fit(X)
     encoder.set_output(transform="pandas")
     encoder.description_ = describe(table, wanted, encoder)
     model = MODELS[wanted.task](feature_groups=group_codes(encoder), random_state=seed)

@@ -7,6 +7,7 @@ Rows whose target is missing teach nothing and are left out, with a note.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ import pandas as pd
 
 from hetrisk.core.numerics.rows import BoolArray
 from hetrisk.tables.cells import MISSING_IN_TARGET, Cells, cells_of
-from hetrisk.tables.columns import Note, is_number
+from hetrisk.tables.columns import Note
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 
 REGRESSION = "regression"
@@ -22,7 +23,13 @@ CLASSIFICATION = "classification"
 FEWEST_ROWS = 10
 FEWEST_CLASS_ROWS = 2
 MOST_CLASSES = 50
-FEW_VALUES = 10  # whole numbers with no more distinct values are taken for classes
+FEW_VALUES = 10  # text and numbers with no more distinct values are classes
+# Whole numbers count or rate something unless the column's name says that they are codes.
+_CLASS_NAME = re.compile(
+    r"(^|[\W_])(class|classes|label|labels|type|kind|category|cat|group|cluster|species|code|mode)"
+    r"([\W_0-9]|$)",
+    re.I,
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,9 @@ class Target:
     notes: tuple[Note, ...]
 
 
-def read_target(frame: pd.DataFrame, name: str, task: str = "auto") -> Target:
+def read_target(
+    frame: pd.DataFrame, name: str, task: str = "auto", decimal: str | None = None
+) -> Target:
     """Return the target column of a table as numbers or classes.
 
     Parameters
@@ -55,22 +64,28 @@ def read_target(frame: pd.DataFrame, name: str, task: str = "auto") -> Target:
     frame : the table.
     name : the column to predict.
     task : "auto", "regression" or "classification".
+    decimal : the decimal mark, "." or ",", where the values do not show it themselves.
     """
     labels = [str(label) for label in frame.columns]
     if name not in labels:
         raise TableError(
             f"there is no column {quoted(name)} to predict; the columns are {listed(labels, 12)}"
         )
-    cells = cells_of(name, frame.iloc[:, labels.index(name)], MISSING_IN_TARGET)
+    cells = cells_of(name, frame.iloc[:, labels.index(name)], MISSING_IN_TARGET, decimal)
     if cells is None:
         raise TableError(f"the target {quoted(name)} does not hold single values")
     if cells.missing.all():
         raise TableError(f"every value of the target {quoted(name)} is missing")
+    if cells.reading.trouble and task != CLASSIFICATION:
+        raise TableError(f"the target {quoted(name)}: {cells.reading.trouble}")
     chosen, reason = (task, "as asked") if task != "auto" else _infer_task(cells)
     known = ~cells.missing
     values = _numbers(cells) if chosen == REGRESSION else _classes(cells)
     _check_rows(name, int(known.sum()), len(known))
     notes = []
+    if chosen == REGRESSION:
+        _, levels = cells.levels()
+        notes += [Note(name, text) for text in cells.reading.notation.described(levels)]
     if not known.all():
         gone = counted(int((~known).sum()), "row")
         notes.append(Note(name, f"{gone} without a value left out: it is the target"))
@@ -92,13 +107,16 @@ def _infer_task(cells: Cells) -> tuple[str, str]:
     if np.isnan(values).any():
         return _mixed_task(cells)
     if (values == np.rint(values)).all() and len(levels) <= FEW_VALUES:
-        return CLASSIFICATION, f"the target holds whole numbers with only {distinct}"
+        if _CLASS_NAME.search(cells.name):
+            return CLASSIFICATION, f"the target's name says that its {distinct} are codes"
+        reason = f"the target counts or rates, with {distinct}"
+        return REGRESSION, f"{reason} (if they are codes: --task classification)"
     return REGRESSION, f"the target is a number with {distinct}"
 
 
 def _mixed_task(cells: Cells) -> tuple[str, str]:
     _, levels = cells.levels()
-    words = [level for level in levels if not is_number(level)]
+    words = [level for level in levels if not cells.reading.notation.spells(level)]
     if not words:
         return REGRESSION, "the target is a number"
     numeric = np.isfinite(cells.numbers()).sum()
