@@ -22,6 +22,10 @@ from hetrisk.datasets import task as task_module
 
 DOCUMENTED = (registry, selection_bias, task_module)
 SIMULATED = ("selection_bias", "anti_causal", "cats_and_dogs")
+DESIGNS = (
+    *("selected_on_target", "flipping_cause", "spreading_effects", "copied_label"),
+    *("cause_and_effect", "cows_and_camels", "small_margin"),
+)
 
 
 def least_squares(X, y):
@@ -184,7 +188,8 @@ def test_errors(call, message):
 def test_settings_are_listed():
     assert task_settings("anti_causal")["n_phi"] == 9
     assert "seed" not in task_settings("anti_causal")
-    assert set(TASKS) == {*SIMULATED, "house_price", "income", "car_insurance", "natural"}
+    real = {"house_price", "income", "car_insurance", "natural"}
+    assert set(TASKS) == {*SIMULATED, *DESIGNS, *real}
 
 
 def parts(**change):

@@ -8,11 +8,22 @@ from typing import Any
 
 from hetrisk.datasets.car_insurance import car_insurance_task
 from hetrisk.datasets.checks import known_settings, one_of
+from hetrisk.datasets.designs import (
+    copied_label_task,
+    flipping_cause_task,
+    selected_on_target_task,
+    spreading_effects_task,
+)
 from hetrisk.datasets.house_price import house_price_task
 from hetrisk.datasets.income import income_task
 from hetrisk.datasets.natural import natural_task
 from hetrisk.datasets.simulations import anti_causal_task, cats_and_dogs_task, selection_bias_task
 from hetrisk.datasets.task import ShiftTask
+from hetrisk.datasets.unit_tests import (
+    cause_and_effect_task,
+    cows_and_camels_task,
+    small_margin_task,
+)
 
 TASKS: dict[str, Callable[..., ShiftTask]] = {
     "selection_bias": selection_bias_task,
@@ -22,6 +33,13 @@ TASKS: dict[str, Callable[..., ShiftTask]] = {
     "income": income_task,
     "car_insurance": car_insurance_task,
     "natural": natural_task,
+    "selected_on_target": selected_on_target_task,
+    "flipping_cause": flipping_cause_task,
+    "spreading_effects": spreading_effects_task,
+    "copied_label": copied_label_task,
+    "cause_and_effect": cause_and_effect_task,
+    "cows_and_camels": cows_and_camels_task,
+    "small_margin": small_margin_task,
 }
 
 
@@ -37,8 +55,11 @@ def load_task(name: str, seed: int = 0, **setting: Any) -> ShiftTask:
 
     Parameters
     ----------
-    name : ``"selection_bias"``, ``"anti_causal"``, ``"cats_and_dogs"``, ``"house_price"``,
-        ``"income"`` or ``"car_insurance"``.
+    name : key of `TASKS`: the paper's simulations (``"selection_bias"``, ``"anti_causal"``,
+        ``"cats_and_dogs"``) and real tasks (``"house_price"``, ``"income"``,
+        ``"car_insurance"``), a split of a real table (``"natural"``), or a designed task
+        (``"selected_on_target"``, ``"flipping_cause"``, ``"spreading_effects"``,
+        ``"copied_label"``, ``"cause_and_effect"``, ``"cows_and_camels"``, ``"small_margin"``).
     seed : of every draw the task makes: the same seed gives the same rows.
     setting : of the task; `task_settings` lists them with their defaults.
 
