@@ -13,7 +13,7 @@ LEVEL = {
     "estimators": 2,
     "datasets": 2,
     "tables": 2,
-    "modelfile": 2,
+    "modelfile": 3,
     "baselines": 3,
     "metrics": 3,
     "compare": 4,

@@ -35,10 +35,10 @@ def table(tmp_path):
 
 
 def test_a_table_is_fitted_explained_kept_and_predicted(table):
-    fit = ("fit", "table.csv", "--target", "y", "--out", "m.skops", "--report", "m.html")
-    assert "Model written to m.skops" in hetrisk(table, *fit)
+    fit = ("fit", "table.csv", "--target", "y", "--out", "m.hetrisk", "--report", "m.html")
+    assert "Model written to m.hetrisk" in hetrisk(table, *fit)
     assert (table / "m.html").stat().st_size > 10_000
-    assert len(hetrisk(table, "predict", "m.skops", "table.csv").splitlines()) == 401
+    assert len(hetrisk(table, "predict", "m.hetrisk", "table.csv").splitlines()) == 401
 
 
 @pytest.mark.parametrize("name", ["ParquetBlocks", "DaskBlocks", "write_columns"])

@@ -43,7 +43,7 @@ def workshop(tmp_path_factory):
     for target, other in (("y", "label"), ("label", "y")):
         result = run(
             *("fit", folder / "table.csv", "--target", target, "--drop", other),
-            *("--drop", "place", "--out", folder / f"{target}.skops"),
+            *("--drop", "place", "--out", folder / f"{target}.hetrisk"),
         )
         assert result.exit_code == 0, result.output
     return folder

@@ -112,7 +112,7 @@ FIT_CASES = {
     "no such file": (None, FIT, 1, "No such file or directory"),
     "output overwrites data": (csv(), (*FIT[:-1], "{data}"), 2, "it would overwrite the data"),
     "output is a folder": (csv(), (*FIT[:-1], "{folder}"), 2, "is a folder"),
-    "output in no folder": (csv(), (*FIT[:-1], "{folder}/none/m.skops"), 2, "there is no folder"),
+    "output in no folder": (csv(), (*FIT[:-1], "{folder}/none/m.hetrisk"), 2, "there is no folder"),
     "report in no folder": (csv(), (*FIT, "--report", "{folder}/no/r.html"), 2, "is no folder"),
     "a device": (None, ("fit", "/dev/zero", "--target", "y"), 1, "not a regular file"),
     "empty folder": (None, ("fit", "{folder}/empty", "--target", "y"), 1, "holds none"),
@@ -161,20 +161,20 @@ def check(result, code, match, folder):
     assert len(errors) == 1, said
     assert re.search(match, errors[0]), errors[0]
     assert "\x1b" not in said
-    assert (folder / "old.skops").read_bytes() == b"precious"
+    assert (folder / "old.hetrisk").read_bytes() == b"precious"
     assert not [name for name in os.listdir(folder) if name.endswith(".part")]
 
 
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "old.skops").write_bytes(b"precious")
+    (tmp_path / "old.hetrisk").write_bytes(b"precious")
     return tmp_path
 
 
 def filled(arguments, folder):
     """Put paths in the places of their names."""
-    places = {"data": folder / "data.csv", "out": folder / "old.skops", "folder": folder}
+    places = {"data": folder / "data.csv", "out": folder / "old.hetrisk", "folder": folder}
     return [argument.format(**places) for argument in arguments]
 
 
@@ -215,7 +215,7 @@ PREDICT_CASES = {
         "would overwrite",
     ),
     "data for a model": (lambda f: f, ("predict", "{data}", "{data}"), 1, "not a hetrisk model"),
-    "no model": (lambda f: f, ("predict", "{folder}/no.skops", "{data}"), 1, "No such file"),
+    "no model": (lambda f: f, ("predict", "{folder}/no.hetrisk", "{data}"), 1, "No such file"),
     "model is a folder": (lambda f: f, ("predict", "{folder}", "{data}"), 1, "Is a directory"),
     "report, foreign class": (
         lambda f: f.assign(label=["medium", "medium", *f.label[2:]]),
@@ -236,26 +236,26 @@ PREDICT_CASES = {
 def test_bad_input_to_predict_and_report(case, folder, workshop):
     change, arguments, code, match = PREDICT_CASES[case]
     for name in ("y", "label"):
-        shutil.copy(workshop / f"{name}.skops", folder / f"{name}.skops")
-    model = (folder / "y.skops").read_bytes()
+        shutil.copy(workshop / f"{name}.hetrisk", folder / f"{name}.hetrisk")
+    model = (folder / "y.hetrisk").read_bytes()
     change(frame()).to_csv(folder / "data.csv", index=False)
     places = {
-        "{model}": folder / "y.skops",
-        "{labels}": folder / "label.skops",
+        "{model}": folder / "y.hetrisk",
+        "{labels}": folder / "label.hetrisk",
         "{data}": folder / "data.csv",
-        "{out}": folder / "old.skops",
+        "{out}": folder / "old.hetrisk",
     }
     filled_in = [str(places.get(a, a.replace("{folder}", str(folder)))) for a in arguments]
     check(run(*filled_in), code, match, folder)
-    assert (folder / "y.skops").read_bytes() == model
+    assert (folder / "y.hetrisk").read_bytes() == model
     assert not (folder / "r.html").exists()
 
 
 @pytest.mark.parametrize("content", [b"\x80\x04\x95", b"PK\x03\x04half", b"", b"\x00" * 99])
 def test_model_files_that_are_not(content, folder, workshop):
-    (folder / "bad.skops").write_bytes(content)
-    result = run("predict", folder / "bad.skops", workshop / "table.csv")
-    check(result, 1, "'bad.skops' is ", folder)
+    (folder / "bad.hetrisk").write_bytes(content)
+    result = run("predict", folder / "bad.hetrisk", workshop / "table.csv")
+    check(result, 1, "'bad.hetrisk' is ", folder)
 
 
 @contextlib.contextmanager
@@ -284,7 +284,7 @@ def test_a_file_without_permission(folder, workshop):
 def test_a_folder_without_permission(folder, workshop):
     run("fit", workshop / "table.csv", "--target", "nope")
     with nobody():
-        result = run("fit", folder / "data.csv", "--target", "y", "--out", "/proc/1/m.skops")
+        result = run("fit", folder / "data.csv", "--target", "y", "--out", "/proc/1/m.hetrisk")
     check(result, 1, "no permission to write in this folder|Permission denied", folder)
 
 
@@ -299,11 +299,11 @@ cli(sys.argv[1:], prog_name="hetrisk")
 
 @pytest.mark.parametrize("command", ["fit", "predict", "report"])
 def test_a_full_disk_leaves_the_old_file(command, folder, workshop):
-    out = folder / "old.skops"
+    out = folder / "old.hetrisk"
     arguments = {
         "fit": ("fit", workshop / "table.csv", "--target", "y", "--out", out),
-        "predict": ("predict", workshop / "y.skops", workshop / "table.csv", "--out", out),
-        "report": ("report", workshop / "y.skops", "--out", out),
+        "predict": ("predict", workshop / "y.hetrisk", workshop / "table.csv", "--out", out),
+        "report": ("report", workshop / "y.hetrisk", "--out", out),
     }[command]
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, *map(str, arguments)],
@@ -316,10 +316,10 @@ def test_a_full_disk_leaves_the_old_file(command, folder, workshop):
     assert "Error: File too large" in done.stderr
     assert "Traceback" not in done.stderr
     assert out.read_bytes() == b"precious"
-    assert sorted(os.listdir(folder)) == ["empty", "old.skops"]
+    assert sorted(os.listdir(folder)) == ["empty", "old.hetrisk"]
 
 
 def test_a_device_without_space(folder, workshop):
-    result = run("predict", workshop / "y.skops", workshop / "table.csv", "--out", "/dev/full")
+    result = run("predict", workshop / "y.hetrisk", workshop / "table.csv", "--out", "/dev/full")
     check(result, 1, "No space left on device", folder)
     assert os.path.exists("/dev/full")

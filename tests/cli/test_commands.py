@@ -74,7 +74,7 @@ def test_fit_says_what_it_found(workshop):
 
 
 def test_fit_as_json(workshop, tmp_path):
-    out = tmp_path / "m.skops"
+    out = tmp_path / "m.hetrisk"
     result = run(*("fit", workshop / "table.csv", "-t", "label", "-d", "y", "--json", "-o", out))
     record = json.loads(result.stdout)
     assert record["task"] == "classification"
@@ -136,34 +136,36 @@ def test_the_report_comes_with_fit_and_by_itself(workshop, tmp_path):
     assert "Report written to" in result.stdout
     assert page.read_text().lstrip().lower().startswith("<!doctype html>")
     other = tmp_path / "other.html"
-    result = run("report", workshop / "y.skops", workshop / "table.csv", "--out", other)
+    result = run("report", workshop / "y.hetrisk", workshop / "table.csv", "--out", other)
     assert result.exit_code == 0, result.output
     assert other.stat().st_size < 2_000_000
-    named = run("report", workshop / "label.skops", "--out", other, "--title", "<b>T</b>", "--json")
+    named = run(
+        "report", workshop / "label.hetrisk", "--out", other, "--title", "<b>T</b>", "--json"
+    )
     assert json.loads(named.stdout)["bytes"] == other.stat().st_size
     assert "<b>T</b>" not in other.read_text()
 
 
 def test_a_report_lands_beside_its_model(workshop, tmp_path):
-    model = tmp_path / "m.skops"
-    model.write_bytes((workshop / "y.skops").read_bytes())
+    model = tmp_path / "m.hetrisk"
+    model.write_bytes((workshop / "y.hetrisk").read_bytes())
     assert run("report", model).exit_code == 0
-    assert sorted(os.listdir(tmp_path)) == ["m.html", "m.skops"]
+    assert sorted(os.listdir(tmp_path)) == ["m.hetrisk", "m.html"]
 
 
 def test_predictions_are_the_models_own(workshop, tmp_path):
     out = tmp_path / "p.csv"
-    result = run("predict", workshop / "y.skops", workshop / "table.csv", "--out", out)
+    result = run("predict", workshop / "y.hetrisk", workshop / "table.csv", "--out", out)
     assert result.exit_code == 0, result.output
     assert result.stdout == ""
-    model = modelfile.load(workshop / "y.skops")
+    model = modelfile.load(workshop / "y.hetrisk")
     expected = model.predict(frame())
     predicted = pd.read_csv(out)
     np.testing.assert_array_equal(predicted["prediction"], expected)
 
 
 def test_predictions_go_to_the_terminal(workshop):
-    result = run("predict", workshop / "label.skops", workshop / "table.csv", "--id", "key")
+    result = run("predict", workshop / "label.hetrisk", workshop / "table.csv", "--id", "key")
     lines = result.stdout.splitlines()
     assert lines[0] == "key,prediction"
     assert len(lines) == 151
@@ -171,7 +173,7 @@ def test_predictions_go_to_the_terminal(workshop):
 
 
 def test_probabilities_add_up(workshop):
-    result = run("predict", workshop / "label.skops", workshop / "table.csv", "--probabilities")
+    result = run("predict", workshop / "label.hetrisk", workshop / "table.csv", "--probabilities")
     lines = [line.split(",") for line in result.stdout.splitlines()]
     assert lines[0] == ["prediction", "probability of high", "probability of low"]
     for prediction, high, low in lines[1:]:
@@ -180,12 +182,12 @@ def test_probabilities_add_up(workshop):
 
 
 def test_predict_as_json_and_as_parquet(workshop, tmp_path):
-    result = run("predict", workshop / "y.skops", workshop / "table.csv", "--json")
+    result = run("predict", workshop / "y.hetrisk", workshop / "table.csv", "--json")
     record = json.loads(result.stdout)
     assert record["rows"] == 150
     assert len(record["predictions"]["prediction"]) == 150
     out = tmp_path / "p.parquet"
-    result = run("predict", workshop / "y.skops", workshop / "table.csv", "--json", "--out", out)
+    result = run("predict", workshop / "y.hetrisk", workshop / "table.csv", "--json", "--out", out)
     assert "predictions" not in json.loads(result.stdout)
     assert pd.read_parquet(out)["prediction"].tolist() == record["predictions"]["prediction"]
 
@@ -196,7 +198,7 @@ def test_what_predict_does_about_odd_tables_is_said(workshop, tmp_path):
     table["a"] = ["", *table["a"][1:]]
     table["more"] = 1
     table[table.columns[::-1]].to_csv(tmp_path / "t.csv", index=False)
-    result = run("predict", workshop / "y.skops", tmp_path / "t.csv", "--json")
+    result = run("predict", workshop / "y.hetrisk", tmp_path / "t.csv", "--json")
     notes = " ".join(note["note"] for note in json.loads(result.stdout)["notes"])
     assert "columns the model does not know, ignored: 'label', 'more', 'place'" in notes
     assert "1 row with a category the model never saw ('new') treated as" in notes
@@ -208,7 +210,7 @@ def test_columns_the_model_does_not_use_may_be_absent(tmp_path):
     table = pd.DataFrame(rng.normal(size=(200, 3)), columns=["a", "b", "c"])
     table["y"] = table["a"] + rng.normal(size=200) * 0.1
     table.to_csv(tmp_path / "t.csv", index=False)
-    out = tmp_path / "m.skops"
+    out = tmp_path / "m.hetrisk"
     run("fit", tmp_path / "t.csv", "-t", "y", "-o", out)
     model = modelfile.load(out)
     model[-1].support_ = np.array([True, False, True])
@@ -228,7 +230,7 @@ def test_the_same_table_as_csv_and_parquet_gives_the_same_model(workshop, tmp_pa
     run(
         "fit", tmp_path / "t.parquet", "-t", "y", "-d", "label", "-d", "place", "-o", tmp_path / "m"
     )
-    typed, text = modelfile.load(tmp_path / "m"), modelfile.load(workshop / "y.skops")
+    typed, text = modelfile.load(tmp_path / "m"), modelfile.load(workshop / "y.hetrisk")
     np.testing.assert_array_equal(typed.predict(table), text.predict(table))
     mixed = run("predict", tmp_path / "m", workshop / "table.csv", "--json")
     predictions = json.loads(mixed.stdout)["predictions"]["prediction"]
@@ -350,16 +352,16 @@ def test_an_interrupt_leaves_nothing_behind(workshop, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("hetrisk.tables.model.fit_table", interrupted)
-    (tmp_path / "m.skops").write_bytes(b"old")
-    result = run("fit", workshop / "table.csv", "-t", "y", "--out", tmp_path / "m.skops")
+    (tmp_path / "m.hetrisk").write_bytes(b"old")
+    result = run("fit", workshop / "table.csv", "-t", "y", "--out", tmp_path / "m.hetrisk")
     assert result.exit_code == 130
     assert result.stderr == "Stopped. No file was changed.\n"
-    assert (tmp_path / "m.skops").read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["m.skops"]
+    assert (tmp_path / "m.hetrisk").read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["m.hetrisk"]
 
 
 def test_a_pipe_that_closes_early_is_no_error(workshop):
-    command = f"{sys.executable} -m hetrisk.cli predict {workshop}/y.skops {workshop}/table.csv"
+    command = f"{sys.executable} -m hetrisk.cli predict {workshop}/y.hetrisk {workshop}/table.csv"
     done = subprocess.run(
         ["bash", "-c", f"{command} | head -n 1"], capture_output=True, text=True, check=False
     )

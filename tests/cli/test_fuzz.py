@@ -94,7 +94,7 @@ def fit_and_predict(table, data):
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         path = written(place, "t.csv", names, body, data.draw(st.sampled_from(",;\t")))
-        model = place / "m.skops"
+        model = place / "m.hetrisk"
         if not answered(run("fit", path, f"--target={target}", "--out", model)):
             assert not model.exists()
             return

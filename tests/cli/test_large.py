@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
 
 def test_a_folder_is_fitted_in_blocks(folder, tmp_path):
     place, table = folder
-    out = tmp_path / "m.skops"
+    out = tmp_path / "m.hetrisk"
     result = run("fit", place, "--target", "sales", "--json", "--out", out)
     assert result.exit_code == 0, result.output
     record = json.loads(result.stdout)
@@ -59,7 +59,7 @@ def test_blocks_and_memory_agree(folder, tmp_path):
 
 def test_classes_in_blocks(folder, tmp_path):
     place, table = folder
-    out = tmp_path / "m.skops"
+    out = tmp_path / "m.hetrisk"
     result = run("fit", place, "-t", "label", "-d", "sales", "--out", out)
     assert result.exit_code == 0, result.output
     assert "Classification" in result.stdout
@@ -77,7 +77,7 @@ def test_a_file_larger_than_memory_goes_the_same_way(folder, monkeypatch):
 
 def test_a_folder_is_predicted_in_pieces(folder, tmp_path):
     place, table = folder
-    model = tmp_path / "m.skops"
+    model = tmp_path / "m.hetrisk"
     run("fit", place, "-t", "sales", "--out", model)
     result = run("predict", model, place, "--json", "--out", tmp_path / "p.parquet")
     assert result.exit_code == 0, result.output
@@ -117,7 +117,7 @@ def test_a_cluster_gives_the_same_answer(folder, tmp_path):
 
     place, table = folder
     arguments = ("fit", place, "-t", "sales", "-f", "a", "-f", "b", "-f", "c")
-    run(*arguments, "--out", tmp_path / "here.skops")
+    run(*arguments, "--out", tmp_path / "here.hetrisk")
     with (
         LocalCluster(
             n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
@@ -125,7 +125,7 @@ def test_a_cluster_gives_the_same_answer(folder, tmp_path):
         Client(cluster),
     ):
         address = cluster.scheduler_address
-        result = run(*arguments, "--dask", address, "--out", tmp_path / "there.skops")
+        result = run(*arguments, "--dask", address, "--out", tmp_path / "there.hetrisk")
     assert result.exit_code == 0, result.output
-    here, there = (modelfile.load(tmp_path / f"{name}.skops") for name in ("here", "there"))
+    here, there = (modelfile.load(tmp_path / f"{name}.hetrisk") for name in ("here", "there"))
     np.testing.assert_allclose(there.predict(table), here.predict(table), rtol=1e-6, atol=1e-8)

@@ -13,7 +13,7 @@ EPILOG = """
 \b
 Examples:
   hetrisk fit houses.csv --target price
-  hetrisk fit houses.csv --target price --out houses.skops --report houses.html
+  hetrisk fit houses.csv --target price --out houses.hetrisk --report houses.html
   hetrisk fit patients.parquet --target outcome --drop visit --category ward
   hetrisk fit shops/ --target sales             a folder of Parquet files, larger than memory
   hetrisk fit houses.csv --target price --json | jq .verdict
@@ -47,7 +47,7 @@ when the command was mistyped.
     help="Where each row came from, if you know. Not used for learning: the summary compares the "
     "environments found with it, and shows the error in each.",
 )
-@click.option("--out", "-o", type=OUTPUT, metavar="FILE", help="Write the model here (.skops).")
+@click.option("--out", "-o", type=OUTPUT, metavar="FILE", help="Write the model here (.hetrisk).")
 @click.option("--report", "-r", type=OUTPUT, metavar="FILE", help="Write the page here (.html).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of every random choice.")
 @click.option("--dask", metavar="ADDRESS", help="Scheduler of a dask cluster, for Parquet data.")
@@ -175,4 +175,6 @@ def _say_files(screen: Any, out: Path | None, report: Path | None) -> None:
     if report is not None:
         screen.print(f"Report written to {shown(report, 200)}.", soft_wrap=True)
     if out is None and report is None:
-        screen.print("Nothing was written: add --out model.skops or --report page.html to keep it.")
+        screen.print(
+            "Nothing was written: add --out model.hetrisk or --report page.html to keep it."
+        )

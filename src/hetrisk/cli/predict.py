@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 EPILOG = """
 \b
 Examples:
-  hetrisk predict houses.skops new.csv
-  hetrisk predict houses.skops new.csv --id house --out predictions.csv
-  hetrisk predict patients.skops new.parquet --probabilities --json
-  hetrisk predict shops.skops shops/ --out predictions.parquet    a folder, a piece at a time
+  hetrisk predict houses.hetrisk new.csv
+  hetrisk predict houses.hetrisk new.csv --id house --out predictions.csv
+  hetrisk predict patients.hetrisk new.parquet --probabilities --json
+  hetrisk predict shops.hetrisk shops/ --out predictions.parquet    a folder, a piece at a time
 
 The columns may come in any order. Columns the model does not use may be absent, and extra ones are
 ignored. A category the model never saw counts as a rare one; a missing value is filled in as it was
@@ -96,14 +96,20 @@ def _predict_large(
 
 def open_model(path: Path) -> Pipeline:
     """Open a model file, and refuse one that was not fitted from a table."""
+    import warnings
+
+    from sklearn.pipeline import Pipeline
+
     from hetrisk import modelfile
-    from hetrisk.cli.terminal import progress
+    from hetrisk.cli.terminal import progress, say_notes
     from hetrisk.tables import TableEncoder
     from hetrisk.tables.errors import quoted
 
-    with progress("opening the model"):
+    with progress("opening the model"), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", modelfile.NewerModelWarning)
         pipeline = modelfile.load(path)
-    first = pipeline.steps[0][1]
+    say_notes(note.message for note in told)
+    first = pipeline.steps[0][1] if isinstance(pipeline, Pipeline) else pipeline
     if not isinstance(first, TableEncoder) or "description_" not in vars(first):
         raise modelfile.ModelFileError(
             f"{quoted(path.name)} was not fitted from a table by 'hetrisk fit': use it from Python"

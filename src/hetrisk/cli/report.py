@@ -12,8 +12,8 @@ from hetrisk.cli.arguments import DATA, OUTPUT, check_output, read, reading_opti
 EPILOG = """
 \b
 Examples:
-  hetrisk report houses.skops
-  hetrisk report houses.skops houses.csv --out houses.html
+  hetrisk report houses.hetrisk
+  hetrisk report houses.hetrisk houses.csv --out houses.html
 
 With DATA (a table with the target in it) the page also shows how the features are spread in each
 environment. The page is one file, needs no network, and never holds a row of the data.

@@ -97,7 +97,7 @@ class OwnValue(Kind):
                 f"does not match this version of hetrisk: {kind.__name__} has other parts ({odd})"
             )
         hints = _hints(kind)
-        value = object.__new__(kind)
+        value: Any = object.__new__(kind)
         for name, part in parts.items():
             if not fits(part, hints[name]):
                 raise ModelFileError(
@@ -159,7 +159,7 @@ class OwnEstimator(Kind):
                     f"was refused, and nothing in it was run: {kind.__name__} has no attribute "
                     f"{quoted(name)}"
                 )
-        value = kind.__new__(kind)
+        value: Any = object.__new__(kind)
         vars(value).update({**defaults, **parts})
         return value
 
@@ -210,9 +210,7 @@ def _container_fits(value: Any, origin: Any, arguments: tuple[Any, ...]) -> bool
     if isinstance(value, tuple):
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return all(fits(item, arguments[0]) for item in value)
-        return not arguments or (
-            len(value) == len(arguments) and all(map(fits, value, arguments))
-        )
+        return not arguments or (len(value) == len(arguments) and all(map(fits, value, arguments)))
     if isinstance(value, list):
         return not arguments or all(fits(item, arguments[0]) for item in value)
     if isinstance(value, dict) and arguments:

@@ -145,7 +145,7 @@ def _is_column(part: Any) -> bool:
 
 
 def _check_features(tested: np.ndarray, features: int) -> None:
-    if tested.size and not (0 <= tested.min() and tested.max() < features):
+    if tested.size and not (tested.min() >= 0 and tested.max() < features):
         raise ModelFileError(
             "is damaged or was tampered with: a tree tests a feature that does not exist"
         )

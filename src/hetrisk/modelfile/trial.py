@@ -45,9 +45,9 @@ def _check_final(step: Any) -> None:
     for name in ("final_estimator", "final_estimator_"):
         final = getattr(step, name, None)
         kinds = [named.kind for named in NAMED.values()]
-        inner = [part for _, part in final.steps] if type(final) is Pipeline else [final]
-        for part in inner if final is not None else ():
-            if type(part) not in kinds:
+        inner = [part for _, part in final.steps] if isinstance(final, Pipeline) else [final]
+        for part in inner:
+            if part is not None and type(part) not in kinds:
                 raise ModelFileError(refusal(part))
 
 
@@ -84,7 +84,7 @@ def _rows(first: Any, size: int) -> Any:
     if not 0 <= count <= size or (names is not None and len(names) != count):
         raise ModelFileError("is damaged or was tampered with: it names other columns than it has")
     if type(first) is TableEncoder:
-        return pd.DataFrame({name: [None] * ROWS for name in names}, dtype=object)
+        return pd.DataFrame(None, range(ROWS), names, dtype=object)
     return np.zeros((ROWS, count)) if names is None else pd.DataFrame(0.0, range(ROWS), names)
 
 

@@ -158,11 +158,11 @@ class Generator(Kind):
 
     def holds(self, value: Any) -> bool:
         """Whether it is one, with the usual bit generator."""
-        return type(value) is np.random.RandomState and value.get_state()[0] == "MT19937"
+        return type(value) is np.random.RandomState and value.get_state(legacy=True)[0] == "MT19937"
 
     def write(self, value: Any, writer: Writer) -> dict[str, Any]:
         """Write its state."""
-        _, keys, position, gauss, cached = value.get_state()
+        _, keys, position, gauss, cached = value.get_state(legacy=True)
         return {"of": [writer.write(x) for x in (keys, int(position), int(gauss), float(cached))]}
 
     def read(self, node: dict[str, Any], reader: Reader) -> np.random.RandomState:
