@@ -158,11 +158,11 @@ class Generator(Kind):
 
     def holds(self, value: Any) -> bool:
         """Whether it is one, with the usual bit generator."""
-        return type(value) is np.random.RandomState and value.get_state(legacy=True)[0] == "MT19937"
+        return type(value) is np.random.RandomState and _state(value)[0] == "MT19937"
 
     def write(self, value: Any, writer: Writer) -> dict[str, Any]:
         """Write its state."""
-        _, keys, position, gauss, cached = value.get_state(legacy=True)
+        _, keys, position, gauss, cached = _state(value)
         return {"of": [writer.write(x) for x in (keys, int(position), int(gauss), float(cached))]}
 
     def read(self, node: dict[str, Any], reader: Reader) -> np.random.RandomState:
@@ -174,6 +174,10 @@ class Generator(Kind):
             raise ModelFileError("is damaged: a random generator has no such state")
         state.set_state(("MT19937", keys, position, gauss, cached))
         return state
+
+
+def _state(generator: np.random.RandomState) -> Any:
+    return generator.get_state(legacy=True)
 
 
 def _text_array(labels: list[Any], shape: tuple[int, ...], reader: Reader) -> np.ndarray:
