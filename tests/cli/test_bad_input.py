@@ -115,13 +115,7 @@ FIT_CASES = {
     "output in no folder": (csv(), (*FIT[:-1], "{folder}/none/m.hetrisk"), 2, "there is no folder"),
     "report in no folder": (csv(), (*FIT, "--report", "{folder}/no/r.html"), 2, "is no folder"),
     "a device": (None, ("fit", "/dev/zero", "--target", "y"), 1, "not a regular file"),
-    "empty folder": (None, ("fit", "{folder}/empty", "--target", "y"), 1, "holds none"),
-    "environment of a folder": (
-        None,
-        ("fit", "{folder}/empty", "--target", "y", "--environment", "e"),
-        2,
-        "needs a table that fits in memory",
-    ),
+    "empty folder": (None, ("fit", "{folder}/empty", "--target", "y"), 1, "without Parquet files"),
     "hostile name": (csv(), ("fit", "{data}", "--target", "\x1b[31m\n"), 1, r"'\\x1b\[31m\\n'"),
     "compare without environments": (
         csv(e=["x"] * N),

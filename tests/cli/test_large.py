@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hetrisk import modelfile
-from hetrisk.tables import reading
+from hetrisk.tables import large, reading
 
 from .conftest import run
 
@@ -29,35 +29,57 @@ def folder(tmp_path_factory):
     return place, table
 
 
-def test_a_folder_is_fitted_in_blocks(folder, tmp_path):
+@pytest.fixture
+def small_memory(monkeypatch):
+    """A machine on which nothing fits in memory."""
+    monkeypatch.setattr(reading, "_memory_limit", lambda: 1000)
+
+
+def test_a_folder_is_the_table_its_files_make_together(folder, tmp_path):
+    place, table = folder
+    table.to_parquet(tmp_path / "all.parquet", index=False)
+    records = []
+    for data, name in ((place, "folder"), (tmp_path / "all.parquet", "file")):
+        result = run("fit", data, "-t", "sales", "--json", "--out", tmp_path / name)
+        assert result.exit_code == 0, result.output
+        records.append(json.loads(result.stdout))
+    for key in ("rows", "columns", "left_out", "notes"):
+        assert records[0][key] == records[1][key], key
+    assert "town" in {column["column"] for column in records[0]["columns"]}
+    folder_model, file_model = (modelfile.load(tmp_path / name) for name in ("folder", "file"))
+    np.testing.assert_array_equal(folder_model.predict(table), file_model.predict(table))
+
+
+def test_a_large_folder_is_fitted_in_blocks_with_all_its_columns(folder, tmp_path, small_memory):
     place, table = folder
     out = tmp_path / "m.hetrisk"
-    result = run("fit", place, "--target", "sales", "--json", "--out", out)
+    result = run("fit", place, "--target", "sales", "-d", "label", "--json", "--out", out)
     assert result.exit_code == 0, result.output
     record = json.loads(result.stdout)
     assert record["rows"] == 900
-    assert record["task"] == "regression"
-    assert [c["column"] for c in record["columns"]] == ["a", "b", "c"]
-    reasons = {out["column"]: out["reason"] for out in record["left_out"]}
-    assert "only numbers are used when the data is read in blocks" in reasons["town"]
-    assert "identifier" in reasons["row_id"]
+    assert {c["column"] for c in record["columns"]} == {"a", "b", "c", "town", "when"}
+    assert "identifier" in {x["column"]: x["reason"] for x in record["left_out"]}["row_id"]
+    assert "read in blocks" in record["notes"][0]["note"]
     predicted = modelfile.load(out).predict(table)
     assert np.sqrt(np.mean((predicted - table["sales"]) ** 2)) < 0.3
 
 
-def test_blocks_and_memory_agree(folder, tmp_path):
-    place, table = folder
-    for data, name in ((place, "blocks"), (place / "part-0.parquet", "one")):
-        run("fit", data, "-t", "sales", "-f", "a", "-f", "b", "-f", "c", "-o", tmp_path / name)
-    table.to_parquet(tmp_path / "all.parquet", index=False)
-    arguments = ("-t", "sales", "-f", "a", "-f", "b", "-f", "c", "-o", tmp_path / "memory")
-    run("fit", tmp_path / "all.parquet", *arguments)
+def test_blocks_and_memory_agree(folder, tmp_path, monkeypatch):
+    table = folder[1]
+    table = table.assign(a=table["a"].mask(table["b"] > 1.5))
+    for i in range(3):
+        part = table.iloc[i * 300 : (i + 1) * 300]
+        part.to_parquet(tmp_path / f"part-{i}.parquet", index=False)
+    arguments = ("fit", tmp_path, "-t", "sales", "-d", "label", "-d", "when", "-o")
+    assert run(*arguments, tmp_path / "memory").exit_code == 0
+    monkeypatch.setattr(reading, "_memory_limit", lambda: 1000)
+    assert run(*arguments, tmp_path / "blocks").exit_code == 0
     blocks, memory = (modelfile.load(tmp_path / name) for name in ("blocks", "memory"))
     np.testing.assert_array_equal(blocks[-1].support_, memory[-1].support_)
     np.testing.assert_allclose(blocks.predict(table), memory.predict(table), rtol=1e-6, atol=1e-8)
 
 
-def test_classes_in_blocks(folder, tmp_path):
+def test_classes_in_blocks(folder, tmp_path, small_memory):
     place, table = folder
     out = tmp_path / "m.hetrisk"
     result = run("fit", place, "-t", "label", "-d", "sales", "--out", out)
@@ -67,18 +89,19 @@ def test_classes_in_blocks(folder, tmp_path):
     assert (predicted == table["label"]).mean() > 0.9
 
 
-def test_a_file_larger_than_memory_goes_the_same_way(folder, monkeypatch):
+def test_a_file_larger_than_memory_goes_the_same_way(folder, small_memory):
     place, _ = folder
-    monkeypatch.setattr(reading, "_memory_limit", lambda: 1000)
     result = run("fit", place / "part-0.parquet", "-t", "sales", "--json")
     notes = json.loads(result.stdout)["notes"]
     assert "read in blocks" in notes[0]["note"]
 
 
-def test_a_folder_is_predicted_in_pieces(folder, tmp_path):
+def test_a_folder_is_predicted_in_pieces(folder, tmp_path, monkeypatch):
     place, table = folder
     model = tmp_path / "m.hetrisk"
     run("fit", place, "-t", "sales", "--out", model)
+    monkeypatch.setattr(reading, "_memory_limit", lambda: 1000)
+    monkeypatch.setattr(large, "PIECE_ROWS", 70)
     result = run("predict", model, place, "--json", "--out", tmp_path / "p.parquet")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["rows"] == 900
@@ -87,36 +110,54 @@ def test_a_folder_is_predicted_in_pieces(folder, tmp_path):
     refused = run("predict", model, place, "--json")
     assert refused.exit_code == 2
     assert "--json needs --out" in refused.stderr
+    shown = run("predict", model, place)
+    assert len(shown.stdout.splitlines()) == 901
+    assert shown.stdout.count("prediction") == 1
 
 
 @pytest.mark.parametrize(
     ("change", "arguments", "code", "match"),
     [
-        ({"a": [*np.sin(range(49)), np.nan]}, (), 1, "column 'a' is missing in row 49"),
+        ({"y": [*np.sin(range(49)), np.nan]}, (), 1, "column 'y' is missing in row 49"),
         ({}, ("-t", "none"), 1, "no column 'none' to predict"),
         ({"y": [5.0] * 50}, (), 1, "nothing to predict"),
-        ({"a": ["x"] * 50}, (), 1, "no numeric column is left"),
-        ({}, ("--category", "a"), 2, "needs a table that fits in memory"),
+        ({"a": ["x"] * 50}, (), 1, "no column is left"),
+        ({}, ("--environment", "a"), 2, "needs a table that fits in memory"),
         ({}, ("--dask", "tcp://127.0.0.1:1"), 2, "no dask scheduler answers"),
     ],
 )
-def test_what_cannot_be_done_in_blocks(tmp_path, change, arguments, code, match, monkeypatch):
+def test_what_cannot_be_done_in_blocks(
+    tmp_path, change, arguments, code, match, monkeypatch, small_memory
+):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(size=50), "y": rng.normal(size=50)}).assign(**change)
     table.to_parquet(tmp_path / "part.parquet", index=False)
     if "--dask" in arguments:
-        monkeypatch.setattr("hetrisk.cli.largefit.SECONDS_TO_ANSWER", 1)
+        monkeypatch.setattr("hetrisk.cli.arguments.SECONDS_TO_ANSWER", 1)
+    monkeypatch.setattr(reading, "_memory_limit", lambda: 100)
     result = run("fit", tmp_path, *(("-t", "y") if "-t" not in arguments else ()), *arguments)
     assert result.exit_code == code, result.output
     assert match in result.stderr
     assert "unforeseen" not in result.stderr
 
 
+def test_a_mistyped_cell_beyond_the_sample_names_its_place(tmp_path, monkeypatch, small_memory):
+    rng = np.random.default_rng(0)
+    texts = [f"{value:.3f}" for value in rng.normal(size=60)]
+    texts[-1] = "seven"
+    table = pd.DataFrame({"a": texts, "b": rng.normal(size=60), "y": rng.normal(size=60)})
+    table.to_parquet(tmp_path / "part.parquet", index=False)
+    monkeypatch.setattr(large, "SAMPLED_ROWS", 50)
+    result = run("fit", tmp_path, "-t", "y")
+    assert result.exit_code == 1
+    assert "row group 0, rows counted from 0: column 'a', row 60: 'seven' is not" in result.stderr
+
+
 def test_a_cluster_gives_the_same_answer(folder, tmp_path):
     from dask.distributed import Client, LocalCluster
 
     place, table = folder
-    arguments = ("fit", place, "-t", "sales", "-f", "a", "-f", "b", "-f", "c")
+    arguments = ("fit", place, "-t", "sales", "-d", "label", "-d", "when")
     run(*arguments, "--out", tmp_path / "here.hetrisk")
     with (
         LocalCluster(

@@ -119,8 +119,8 @@ def test_an_unknown_encoding_is_named(tmp_path):
         read_table(written(tmp_path, ROWS), encoding="klingon")
 
 
-def test_a_folder_and_a_device_are_not_tables(tmp_path):
-    with pytest.raises(TableError, match="is a folder"):
+def test_an_empty_folder_and_a_device_are_not_tables(tmp_path):
+    with pytest.raises(TableError, match="is a folder without Parquet files"):
         read_table(tmp_path)
     with pytest.raises(TableError, match="not a regular file"):
         read_table("/dev/zero")

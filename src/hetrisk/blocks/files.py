@@ -109,13 +109,8 @@ def check_columns(
 
     Numbers may be of any width, and differ in width between files: they become float64.
     """
+    require(parts, *numeric, *label)
     for part in parts:
-        for name in [*numeric, *label]:
-            if name not in part.schema.names:
-                have = ", ".join(map(repr, part.schema.names))
-                raise ValueError(
-                    f"column {name!r} is missing from file '{part.path}' (it has {have})."
-                )
         for name in numeric:
             found = part.schema.field(name).type
             if not is_number(found):
@@ -129,6 +124,17 @@ def check_columns(
                 raise ValueError(
                     f"column {name!r} changes type between files: {kinds[0]} in "
                     f"'{parts[0].path}', {kind} in '{part.path}'."
+                )
+
+
+def require(parts: Sequence[ParquetPart], *names: str) -> None:
+    """Raise unless every file has every column."""
+    for part in parts:
+        for name in names:
+            if name not in part.schema.names:
+                have = ", ".join(map(repr, part.schema.names))
+                raise ValueError(
+                    f"column {name!r} is missing from file '{part.path}' (it has {have})."
                 )
 
 
@@ -218,7 +224,7 @@ def numbers(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) -> Fl
     """Return a column of a record batch as float64, every value finite."""
     column = batch.column(name)
     if column.null_count:
-        _fail(part, row, int(pc.index(column.is_null(), True).as_py()), name, "missing")
+        fail(part, row, int(pc.index(column.is_null(), True).as_py()), name, "missing")
     if column.type != pa.float64():
         column = column.cast(pa.float64(), safe=False)
     values: FloatArray = column.to_numpy(zero_copy_only=False)
@@ -229,7 +235,7 @@ def numbers(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) -> Fl
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
             kind = "NaN" if np.isnan(values[bad[0]]) else "infinite"
-            _fail(part, row, int(bad[0]), name, kind)
+            fail(part, row, int(bad[0]), name, kind)
     return values
 
 
@@ -249,7 +255,7 @@ def codes(
     if position.null_count:
         first = int(pc.index(position.is_null(), True).as_py())
         value = f"{column[first].as_py()!r}, which is not among the {len(classes)} known classes"
-        _fail(part, row, first, name, value)
+        fail(part, row, first, name, value)
     found: np.ndarray = position.to_numpy(zero_copy_only=False)
     return found
 
@@ -258,7 +264,7 @@ def plain_labels(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) 
     """Return a column of labels, dictionary decoded, none missing."""
     column = batch.column(name)
     if column.null_count:
-        _fail(part, row, int(pc.index(column.is_null(), True).as_py()), name, "missing")
+        fail(part, row, int(pc.index(column.is_null(), True).as_py()), name, "missing")
     if pa.types.is_floating(column.type):
         numbers(batch, name, part, row)
     if _label_kind(column.type) == "string":
@@ -273,7 +279,13 @@ def union(a: pa.Array, b: pa.Array) -> pa.Array:
     return pc.unique(pa.concat_arrays([a, b]))
 
 
-def _fail(part: ParquetPart, row: int, offset: int, name: str, found: str) -> None:
+def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
+    """Tables one below the other; numbers of different widths meet at the wider one."""
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def fail(part: ParquetPart, row: int, offset: int, name: str, found: str) -> None:
+    """Raise an error that names the file, the row group, the column and the row."""
     raise ValueError(
         f"{part.place(row + offset)}: column {name!r} is {found} in row {row + offset} of the file."
     )

@@ -169,11 +169,14 @@ class ParquetBlocks(Blocks):
         for role in ("target", "weight", "environments"):
             if getattr(self, role) in self.features:
                 raise ValueError(f"{role} column {getattr(self, role)!r} is also in features.")
+        self._check_types()
+        if not self.n_rows:
+            raise ValueError(f"'{self.path}' holds no rows in {len(self.parts)} file(s).")
+
+    def _check_types(self) -> None:
         numeric = [*self.features, *([self.weight] if self.weight else [])]
         label = [name for name in (self.target, self.environments) if name]
         files.check_columns(self.parts, numeric, label)
-        if not self.n_rows:
-            raise ValueError(f"'{self.path}' holds no rows in {len(self.parts)} file(s).")
 
     @property
     def _columns(self) -> list[str]:
@@ -214,15 +217,18 @@ class ParquetBlocks(Blocks):
             return take(self._rows(part, row, batch), index)
 
     def _rows(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> Rows:
-        X: FloatArray = np.empty((batch.num_rows, len(self.features)))
-        for j, name in enumerate(self.features):
-            X[:, j] = files.numbers(batch, name, part, row)
         return Rows(
-            X,
+            self._features(part, row, batch),
             self._targets(part, row, batch),
             self._weights(part, row, batch),
             self._environments(part, row, batch),
         )
+
+    def _features(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
+        X: FloatArray = np.empty((batch.num_rows, len(self.features)))
+        for j, name in enumerate(self.features):
+            X[:, j] = files.numbers(batch, name, part, row)
+        return X
 
     def _targets(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
         if self.target is None:

@@ -30,8 +30,18 @@ def write_columns(
         raise FileNotFoundError(f"path must be in a folder that exists; got '{path}'.")
     with replacing(path) as temporary:
         tables = (pa.table(dict(columns)) for columns in source.map(function))
-        _write(_row_groups(tables), temporary)
+        write_tables(tables, temporary)
     return path
+
+
+def write_tables(tables: Iterable[pa.Table], path: Path) -> None:
+    """Write tables with the same columns one below the other; the first one's types hold."""
+    groups = _row_groups(tables)
+    first = next(groups)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first, row_group_size=GROUP_ROWS)
+        for table in groups:
+            writer.write_table(table.cast(first.schema), row_group_size=GROUP_ROWS)
 
 
 def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -43,11 +53,3 @@ def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
             held = []
     if held:
         yield pa.concat_tables(held)
-
-
-def _write(tables: Iterator[pa.Table], path: Path) -> None:
-    first = next(tables)
-    with pq.ParquetWriter(path, first.schema) as writer:
-        writer.write_table(first, row_group_size=GROUP_ROWS)
-        for table in tables:
-            writer.write_table(table, row_group_size=GROUP_ROWS)

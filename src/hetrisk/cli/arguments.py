@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DATA = click.Path(path_type=Path)
 OUTPUT = click.Path(path_type=Path)
+SECONDS_TO_ANSWER = 10  # for a dask scheduler
 
 
 def reading_options(command: F) -> F:
@@ -67,3 +69,24 @@ def check_output(path: Path | None, option: str, *inputs: Path) -> None:
     for source in inputs:
         if path.exists() and source.exists() and path.samefile(source):
             raise click.BadParameter("it would overwrite the data.", param_hint=option)
+
+
+@contextmanager
+def dask_client(address: str | None) -> Iterator[Any]:
+    """Connect to a dask scheduler for the time of a fit; None without an address."""
+    if address is None:
+        yield None
+        return
+    from hetrisk.tables import TableError
+
+    try:
+        from dask.distributed import Client
+    except ImportError:
+        raise TableError("--dask needs dask: pip install 'hetrisk[dask]'") from None
+    try:
+        client = Client(address, timeout=SECONDS_TO_ANSWER)
+    except (OSError, ValueError, TypeError) as error:
+        message = f"no dask scheduler answers there ({str(error) or type(error).__name__})."
+        raise click.BadParameter(message, param_hint="--dask") from None
+    with client:
+        yield client

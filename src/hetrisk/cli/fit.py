@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, check_output, read, reading_options
+from hetrisk.cli.arguments import (
+    DATA,
+    OUTPUT,
+    check_output,
+    dask_client,
+    read,
+    reading_options,
+)
 
 EPILOG = """
 \b
@@ -74,16 +81,15 @@ def fit(
     """
     check_output(out, "--out", data)
     check_output(report, "--report", data)
-    from hetrisk.tables.reading import is_large_parquet
+    from hetrisk.tables.reading import is_large
 
     options["decimal"] = {"point": ".", "comma": ","}.get(options["decimal"])
     if environment is not None:
         options["drop"] = (*options["drop"], environment)
-    if data.is_dir() or dask is not None or is_large_parquet(data):
-        _refuse_options(options, environment)
-        from hetrisk.cli.largefit import fit_large
-
-        model, pair, known = fit_large(data, target, dask, options), None, None
+    if dask is not None or is_large(data):
+        if environment is not None:
+            raise click.UsageError("--environment needs a table that fits in memory.")
+        model, pair, known = _fit_large(data, target, dask, options), None, None
     else:
         table = read(data, encoding, delimiter)
         if environment is not None:
@@ -96,12 +102,12 @@ def fit(
     _say(model, known, out, report, as_json)
 
 
-def _refuse_options(options: dict[str, Any], environment: str | None) -> None:
-    """Say what data larger than memory cannot have, instead of ignoring it."""
-    if environment is not None:
-        raise click.UsageError("--environment needs a table that fits in memory.")
-    if options["category"]:
-        raise click.UsageError("--category needs a table that fits in memory.")
+def _fit_large(data: Path, target: str, dask: str | None, options: dict[str, Any]) -> Any:
+    from hetrisk.cli.terminal import progress
+    from hetrisk.tables.large import fit_parquet
+
+    with progress("searching for environments"), dask_client(dask) as client:
+        return fit_parquet(data, target, cluster=client is not None, **options)
 
 
 def _fit(table: Any, target: str, options: dict[str, Any]) -> tuple[Any, tuple[Any, Any]]:

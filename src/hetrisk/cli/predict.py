@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,8 @@ from hetrisk.cli.arguments import DATA, OUTPUT, check_output, read, reading_opti
 if TYPE_CHECKING:
     import pandas as pd
     from sklearn.pipeline import Pipeline
+
+    from hetrisk.tables.predictions import Predictions
 
 EPILOG = """
 \b
@@ -53,45 +54,31 @@ def predict(
     """
     check_output(out, "--out", data, model)
     from hetrisk.cli.terminal import progress, say_notes
-    from hetrisk.tables.reading import is_large_parquet
+    from hetrisk.tables.large import pieces
+    from hetrisk.tables.predictions import Predictions, write_predictions
+    from hetrisk.tables.reading import is_large
 
     pipeline = open_model(model)
-    if data.is_dir() or is_large_parquet(data):
-        _predict_large(pipeline, data, out, label, probabilities, as_json)
-        return
-    table = read(data, encoding, delimiter)
-    with progress("predicting"):
-        predictions, notes = predicted(pipeline, table.frame, label, probabilities)
-    if out is not None:
-        _write(predictions, out)
-    if as_json:
-        _print_json(len(predictions), notes, out, None if out else predictions)
-        return
-    say_notes(notes)
-    if out is None:
-        sys.stdout.write(predictions.to_csv(index=False, lineterminator="\n"))
-
-
-def _predict_large(
-    pipeline: Pipeline,
-    data: Path,
-    out: Path | None,
-    label: str | None,
-    probabilities: bool,
-    as_json: bool,
-) -> None:
-    """Predict Parquet files a piece at a time."""
-    from hetrisk.cli.largepredict import predict_large
-    from hetrisk.cli.terminal import progress, say_notes
-
-    if as_json and out is None:
+    if probabilities and pipeline[0].description_.task != "classification":
+        raise click.UsageError(
+            "--probabilities needs a model of classes; this one predicts numbers."
+        )
+    large = is_large(data)
+    if large and as_json and out is None:
         raise click.UsageError("--json needs --out when the data is read in pieces.")
+    frames = pieces(data) if large else [read(data, encoding, delimiter).frame]
+    predictions = Predictions(pipeline, frames, label=label, probabilities=probabilities)
     with progress("predicting"):
-        rows, notes = predict_large(pipeline, data, out, label, probabilities)
+        if out is not None:
+            write_predictions(predictions, out)
+        held = [] if out is not None or large else list(predictions)
     if as_json:
-        _print_json(rows, notes, out, None)
-    else:
-        say_notes(notes)
+        _print_json(predictions, out, held)
+        return
+    say_notes(predictions.notes)
+    if out is None:
+        write_predictions(predictions if large else held, sys.stdout)
+        say_notes(predictions.notes if large else [])  # those of a table in pieces come last
 
 
 def open_model(path: Path) -> Pipeline:
@@ -117,96 +104,14 @@ def open_model(path: Path) -> Pipeline:
     return pipeline
 
 
-def predicted(
-    pipeline: Pipeline, frame: pd.DataFrame, label: str | None, probabilities: bool
-) -> tuple[pd.DataFrame, list[Any]]:
-    """Return the predictions of a table, one a row, and the notes about it."""
-    import pandas as pd
-
-    from hetrisk.tables import TableError
-    from hetrisk.tables.errors import listed, quoted
-
-    names = [str(name) for name in frame.columns]
-    if label is not None and label not in names:
-        raise TableError(f"there is no column {quoted(label)}; the columns are {listed(names, 12)}")
-    if probabilities and pipeline[0].description_.task != "classification":
-        raise click.UsageError(
-            "--probabilities needs a model of classes; this one predicts numbers."
-        )
-    X, notes = _features(pipeline, frame)
-    columns: dict[str, Any] = {}
-    if label is not None:
-        columns[label] = frame.iloc[:, names.index(label)].to_numpy()
-    columns["prediction"] = pipeline[-1].predict(X)
-    if probabilities:
-        chances = pipeline[-1].predict_proba(X)
-        for k, value in enumerate(pipeline[-1].classes_):
-            columns[f"probability of {value}"] = chances[:, k]
-    return pd.DataFrame(columns), notes
-
-
-def _features(pipeline: Pipeline, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[Any]]:
-    """Encode the table; columns the model does not use need not be there."""
-    import pandas as pd
-
-    from hetrisk.tables import Note
-    from hetrisk.tables.errors import listed
-
-    encoder = pipeline[0]
-    names = {str(name) for name in frame.columns}
-    spare = [name for name in unused_columns(pipeline) if name not in names]
-    if spare:
-        blank = pd.DataFrame(None, index=frame.index, columns=pd.Index(spare), dtype=object)
-        frame = pd.concat([frame, blank], axis=1)
-    values, notes = encoder.encode(frame)
-    notes = [note for note in notes if note.column not in spare]
-    extra = names - {str(name) for name in encoder.feature_names_in_}
-    extra.discard(encoder.description_.target)
-    if spare:
-        notes.insert(0, Note("", f"columns not in the table, nor needed: {listed(spare)}"))
-    if extra:
-        notes.insert(
-            0, Note("", f"columns the model does not know, ignored: {listed(sorted(extra))}")
-        )
-    # Without a copy, so that the rows lie in memory as they do in the pipeline's own predict:
-    # sums then round alike to the last bit.
-    return pd.DataFrame(values, columns=encoder.get_feature_names_out(), copy=False), notes
-
-
-def unused_columns(pipeline: Pipeline) -> list[str]:
-    """Columns none of whose features the model looks at."""
-    encoder, final = pipeline[0], pipeline[-1]
-    used = set(encoder.feature_groups_[final.support_])
-    return [column.name for column in encoder.columns_ if column.name not in used]
-
-
-def _write(predictions: pd.DataFrame, out: Path) -> None:
-    from hetrisk import atomic
-    from hetrisk.tables import TableError
-
-    if out.suffix.lower() in (".parquet", ".pq"):
-        buffer = io.BytesIO()
-        try:
-            predictions.to_parquet(buffer, index=False)
-        except ImportError:
-            message = "writing Parquet needs pyarrow: pip install 'hetrisk[parquet]'"
-            raise TableError(message) from None
-        atomic.write_bytes(out, buffer.getvalue())
-        return
-    text = predictions.to_csv(index=False, lineterminator="\n")
-    atomic.write_bytes(out, text.encode("utf-8", errors="surrogateescape"))
-
-
-def _print_json(
-    rows: int, notes: list[Any], out: Path | None, predictions: pd.DataFrame | None
-) -> None:
+def _print_json(predictions: Predictions, out: Path | None, shown: list[pd.DataFrame]) -> None:
     from hetrisk.cli.terminal import print_json
 
     record: dict[str, Any] = {
-        "rows": rows,
-        "notes": [{"column": note.column, "note": note.text} for note in notes],
+        "rows": predictions.rows,
+        "notes": [{"column": note.column, "note": note.text} for note in predictions.notes],
         "out": None if out is None else str(out),
     }
-    if predictions is not None:
-        record["predictions"] = predictions.to_dict(orient="list")
+    for frame in shown:
+        record["predictions"] = frame.to_dict(orient="list")
     print_json(record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,7 +47,30 @@ class TableDescription:
     left_out: tuple[LeftOut, ...]
 
 
-def fit_table(
+@dataclass(frozen=True)
+class Prepared:
+    """Everything but the rows of a fit: what the columns mean and which model to fit.
+
+    Attributes
+    ----------
+    target : the column to predict.
+    X : the columns to learn from, rows with a target only.
+    encoder : fitted to ``X``; its ``description_`` is a `TableDescription`.
+    model : not fitted yet.
+    """
+
+    target: Target
+    X: pd.DataFrame
+    encoder: TableEncoder
+    model: HRMRegressor | HRMClassifier
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Encoder and model as one estimator."""
+        return Pipeline([("table", self.encoder), ("model", self.model)])
+
+
+def prepare(
     table: Table,
     target: str,
     *,
@@ -56,7 +80,18 @@ def fit_table(
     category: Sequence[str] = (),
     decimal: str | None = None,
     seed: int = 0,
-) -> Pipeline:
+) -> Prepared:
+    """Decide what the columns mean; the parameters are those of `fit_table`."""
+    wanted = read_target(table.frame, target, task, decimal)
+    X = chosen_columns(table.frame, target, features, drop).loc[wanted.known]
+    encoder = TableEncoder(tuple(category), named=tuple(features), decimal=decimal).fit(X)
+    encoder.set_output(transform="pandas")
+    encoder.description_ = describe(table, wanted, encoder)
+    model = MODELS[wanted.task](feature_groups=group_codes(encoder), random_state=seed)
+    return Prepared(wanted, X, encoder, model)
+
+
+def fit_table(table: Table, target: str, **options: Any) -> Pipeline:
     """Fit a pipeline that takes tables like this one and predicts the target.
 
     Parameters
@@ -75,14 +110,9 @@ def fit_table(
     Pipeline of a `TableEncoder` ("table") and an `HRMRegressor` or `HRMClassifier` ("model").
     The encoder's ``description_`` is a `TableDescription`.
     """
-    wanted = read_target(table.frame, target, task, decimal)
-    X = chosen_columns(table.frame, target, features, drop).loc[wanted.known]
-    encoder = TableEncoder(tuple(category), named=tuple(features), decimal=decimal).fit(X)
-    encoder.set_output(transform="pandas")
-    encoder.description_ = describe(table, wanted, encoder)
-    model = MODELS[wanted.task](feature_groups=group_codes(encoder), random_state=seed)
-    model.fit(encoder.transform(X), wanted.values)
-    return Pipeline([("table", encoder), ("model", model)])
+    ready = prepare(table, target, **options)
+    ready.model.fit(ready.encoder.transform(ready.X), ready.target.values)
+    return ready.pipeline
 
 
 def chosen_columns(

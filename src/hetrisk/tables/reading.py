@@ -16,11 +16,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any
 
 import pandas as pd
 
 from hetrisk.tables.errors import TableError, counted, listed, quoted
+
+if TYPE_CHECKING:
+    from hetrisk.blocks.files import ParquetPart
 
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 CHUNK = 1 << 20
@@ -60,11 +63,13 @@ class Table:
 def read_table(
     path: str | os.PathLike[str], *, encoding: str = "utf-8", delimiter: str | None = None
 ) -> Table:
-    """Read a CSV, TSV or Parquet file, gzipped or not, told apart by content.
+    """Read a CSV, TSV or Parquet file (gzipped or not), or a folder of Parquet files.
+
+    Files are told apart by content; the files of a folder are read as the one table they are.
 
     Parameters
     ----------
-    path : the file.
+    path : the file, or the folder.
     encoding : of the text, if it is text.
     delimiter : between the fields; None finds it among comma, tab, semicolon and bar.
 
@@ -75,7 +80,7 @@ def read_table(
     """
     path = Path(path)
     if path.is_dir():
-        raise TableError(f"{quoted(path.name)} is a folder, not a table")
+        return _read_parquet(path)
     if path.exists() and not path.is_file():
         raise TableError(f"{quoted(path.name)} is not a regular file")
     start = _start(path)
@@ -94,37 +99,55 @@ def _start(path: Path) -> bytes:
         return file.read(8)
 
 
-def is_large_parquet(path: Path) -> bool:
-    """Whether the path is a Parquet file whose table would not fit in memory."""
-    if not path.is_file() or not _start(path).startswith(b"PAR1"):
+def is_large(path: Path) -> bool:
+    """Whether the path is Parquet, a file or a folder, whose table would not fit in memory."""
+    if not path.is_dir() and not (path.is_file() and _start(path).startswith(b"PAR1")):
         return False
     try:
-        import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError:
-        return False  # reading it will say what is missing
+
+        sizes = [_expanded(pq.ParquetFile(part.path).metadata) for part in parquet_parts(path)]
+    except (ImportError, ValueError, OSError):
+        return False  # reading it will say what is missing or wrong
+    return sum(sizes) > _memory_limit()
+
+
+def _expanded(metadata: Any) -> int:
+    """Bytes of a Parquet file once decompressed."""
+    return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+
+
+def parquet_parts(path: Path) -> list[ParquetPart]:
+    """Open the footers of the Parquet files a path means: itself, or a folder's at any depth."""
     try:
-        meta = pq.ParquetFile(path).metadata
-    except (pa.ArrowException, OSError):
-        return False  # reading it will say what is wrong
-    sizes = (meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-    return bool(sum(sizes) > _memory_limit())
+        from hetrisk.blocks import files
+    except ImportError:
+        raise TableError("reading Parquet needs pyarrow: pip install 'hetrisk[parquet]'") from None
+    try:
+        parts = files.open_parts(files.parquet_paths(path))
+        files.check_same_columns(parts)
+    except FileNotFoundError:
+        raise TableError(f"{quoted(path.name)} is a folder without Parquet files") from None
+    except ValueError as error:
+        raise TableError(str(error)) from None
+    return parts
 
 
 def _read_parquet(path: Path) -> Table:
+    """Read a Parquet file, or the files of a folder as the one table they are."""
+    parts = parquet_parts(path)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from hetrisk.blocks import files
+
+    if is_large(path):
+        raise TableError(f"{quoted(path.name)} does not fit in memory")
     try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise TableError("reading Parquet needs pyarrow: pip install 'hetrisk[parquet]'") from None
-    if is_large_parquet(path):
-        raise TableError(f"{quoted(path.name)} does not fit in memory: split it into several files")
-    try:
-        table = pq.ParquetFile(path).read()
-        _refuse_duplicates(table.column_names, path)
+        table = files.concatenated([pq.ParquetFile(part.path).read() for part in parts])
         frame = table.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError) as error:
-        raise TableError(f"{quoted(path.name)} is not a readable Parquet file: {error}") from None
+        raise TableError(f"{quoted(path.name)} is not readable as Parquet: {error}") from None
     return _checked(frame, path, ())
 
 
