@@ -8,7 +8,8 @@ from hetrisk.datasets import load_task
 from hetrisk.reproduce.cases import Case
 from hetrisk.reproduce.distances import mean_distance, measured_distances
 from hetrisk.reproduce.evaluation import DISTANCES, evaluate
-from hetrisk.reproduce.methods import METHODS
+from hetrisk.reproduce.gauntlet.methods import GAUNTLET
+from hetrisk.reproduce.methods import HINTED, METHODS, ROWS, TOLD, hints_of
 
 SETTING = (("n_samples", 300), ("n_test", 100))
 
@@ -50,16 +51,24 @@ def test_a_case_that_cannot_run_says_why():
 
 def test_only_methods_that_say_so_see_the_labels():
     task = load_task("selection_bias", **dict(SETTING))
-    for name, method in METHODS.items():
-        given = []
+    for name, method in {**METHODS, **GAUNTLET}.items():
+        given = {}
 
         class Spy:
-            def fit(self, *rows, given=given):
-                given.extend(rows)
+            def fit(self, X, y, given=given, **more):
+                given.update(more)
                 return self
 
         type(method)(**{**vars(method), "build": lambda task, seed: Spy()}).fit(task, 0)
-        assert len(given) == (3 if method.labels else 2), name
+        expected = {ROWS: set(), TOLD: {"environments"}, HINTED: {"hints"}}[method.given]
+        assert set(given) == expected, name
+
+
+def test_a_fifth_of_the_hints_is_drawn_at_random():
+    task = load_task("cause_and_effect")
+    hints = hints_of(task, 0)
+    assert np.mean(hints == task.train.environments) == pytest.approx(0.8 + 0.2 / 3, abs=0.02)
+    np.testing.assert_array_equal(hints, hints_of(task, 0))
 
 
 def test_the_oracle_sees_the_invariant_features_alone():

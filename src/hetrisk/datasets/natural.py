@@ -83,13 +83,19 @@ class NaturalTable:
         split : ``"first half"``, ``"second half"`` or ``"random half"`` of the environments is
             trained on.
         seed : of the random half and of the rows drawn.
-        max_rows : most rows to train on; drawn at random where there are more.
+        max_rows : most rows to train on, and to test on in an environment; drawn at random where
+            there are more.
         """
         at_least("max_rows", max_rows, 2)
         table = LabelledFrame(self.features, self.y, self.environments, self.task_type)
         chosen = self.trained_on(split, seed)
-        rows = np.random.default_rng(seed).permutation(table.rows(chosen))[:max_rows]
-        others = {n: table.rows([n]) for n in self.environment_names if n not in chosen}
+        rng = np.random.default_rng(seed)
+        rows = rng.permutation(table.rows(chosen))[:max_rows]
+        others = {
+            n: rng.permutation(table.rows([n]))[:max_rows]
+            for n in self.environment_names
+            if n not in chosen
+        }
         tests = {n: at for n, at in others.items() if len(at) >= FEWEST_TEST_ROWS}
         encoding = Encoding.fit(self.features.iloc[rows])
         codes = {label: code for code, label in enumerate(chosen)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 import warnings
+from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib.metadata import version
 from typing import Any
@@ -18,13 +19,18 @@ from hetrisk.datasets.task import ShiftTask
 from hetrisk.reproduce.cases import Case
 from hetrisk.reproduce.distances import measured_distances
 from hetrisk.reproduce.methods import METHODS
-from hetrisk.reproduce.records import FAILED, OK, Record
+from hetrisk.reproduce.records import FAILED, OK, REFUSED, NotApplicable, Record
 
 PACKAGES = ("hetrisk", "numpy", "scipy", "scikit-learn")
 DISTANCES = "distances"  # the method of the cases behind the Task2Vec figure
 
 
 def evaluate(case: Case) -> Record:
+    """Run a case of the paper's tables and describe it."""
+    return recorded(case, _measure)
+
+
+def recorded(case: Case, measure: Callable[[Case], dict[str, Any]]) -> Record:
     """Run a case and describe it; an exception becomes a failed record that says why."""
     record: Record = {
         "key": case.key,
@@ -37,7 +43,9 @@ def evaluate(case: Case) -> Record:
     with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = {"status": OK, **_measure(case)}
+            result = {"status": OK, **measure(case)}
+        except NotApplicable as error:
+            result = {"status": REFUSED, "reason": str(error)}
         except Exception as error:
             # A method that cannot run must not stop the others: its cell says why.
             result = {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
@@ -46,7 +54,7 @@ def evaluate(case: Case) -> Record:
 
 
 def _measure(case: Case) -> dict[str, Any]:
-    task = _task(case.task, case.setting, case.seed)
+    task = task_of(case.task, case.setting, case.seed)
     start = time.perf_counter()
     if case.method == DISTANCES:
         distances = measured_distances(task, case.seed)
@@ -60,12 +68,12 @@ def _measure(case: Case) -> dict[str, Any]:
     if not all(np.isfinite(list(errors.values()))):
         raise ValueError(f"the predictions are not finite: errors are {errors}.")
     return {
-        "parameters": {key: _plain(value) for key, value in model.get_params().items()},
+        "parameters": {key: plain(value) for key, value in model.get_params().items()},
         "loss": name,
         "errors": errors,
         "train_error": loss(task.train.X, task.train.y),
         "seconds": seconds,
-        **_findings(model, task),
+        **findings(model, task),
     }
 
 
@@ -73,12 +81,12 @@ def _since(start: float) -> float:
     return time.perf_counter() - start
 
 
-def _findings(model: Any, task: ShiftTask) -> dict[str, Any]:
+def findings(model: Any, task: ShiftTask) -> dict[str, Any]:
     """What a method chose or decided, where it has something to say."""
     found: dict[str, Any] = {}
     last = model[-1] if hasattr(model, "steps") else model
     if hasattr(last, "choices_"):
-        found["strength"] = [_plain(choice.value) for choice in last.choices_]
+        found["strength"] = [plain(choice.value) for choice in last.choices_]
     if hasattr(last, "verdict_"):
         found["verdict"] = last.verdict_
         found["support"] = [bool(kept) for kept in last.support_]
@@ -87,7 +95,7 @@ def _findings(model: Any, task: ShiftTask) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=2)
-def _task(name: str, setting: tuple[tuple[str, Any], ...], seed: int) -> ShiftTask:
+def task_of(name: str, setting: tuple[tuple[str, Any], ...], seed: int) -> ShiftTask:
     """Load a task; the cases of one draw follow each other, so two are worth keeping."""
     return load_task(name, seed=seed, **dict(setting))
 
@@ -98,10 +106,10 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return the value as JSON has it; anything else as it prints."""
     if isinstance(value, np.ndarray):
-        return [_plain(entry) for entry in value.tolist()]
+        return [plain(entry) for entry in value.tolist()]
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):

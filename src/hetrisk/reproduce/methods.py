@@ -1,7 +1,7 @@
 """The methods of the tables: what each is called, how it is built, and what it is given.
 
 A method is a line of `METHODS`. Its ``fit`` gets the task's training rows (and, if it says so,
-their environment labels) and never anything of the test environments.
+their environment labels or hints of them) and never anything of the test environments.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from hetrisk.datasets.task import REGRESSION, ShiftTask
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 
 Build = Callable[[ShiftTask, int], Any]
+ROWS, HINTED, TOLD = "not told", "hinted", "told"  # what a method knows of the environments
+WRONG = 0.2  # share of hints that are drawn at random
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,15 @@ class Method:
     label : what the row is called.
     paper : the paper's row it is compared with, or None.
     build : ``build(task, seed)`` returns an unfitted estimator.
-    labels : whether ``fit`` is given the environment labels.
+    given : what ``fit`` is given beside X and y: nothing, hints (environment labels, a fifth of
+        them replaced at random), or the environment labels.
     features : columns it may see, from the task; None for all of them.
     """
 
     label: str
     paper: str | None
     build: Build
-    labels: bool = False
+    given: str = ROWS
     features: Callable[[ShiftTask], Any] | None = None
 
     def fit(self, task: ShiftTask, seed: int) -> Any:
@@ -49,7 +52,9 @@ class Method:
         model = self.build(task, seed)
         X, y, environments = task.train
         X = X[:, self._columns(task)]
-        return model.fit(X, y, environments) if self.labels else model.fit(X, y)
+        if self.given == HINTED:
+            return model.fit(X, y, hints=hints_of(task, seed))
+        return model.fit(X, y, environments=environments) if self.given == TOLD else model.fit(X, y)
 
     def view(self, model: Any, task: ShiftTask) -> Predictor:
         """Return the fitted model as seen by whoever has all columns of the task."""
@@ -57,6 +62,14 @@ class Method:
 
     def _columns(self, task: ShiftTask) -> Any:
         return slice(None) if self.features is None else self.features(task)
+
+
+def hints_of(task: ShiftTask, seed: int) -> np.ndarray:
+    """(n,) environment of each training row, but for a fifth of the rows, drawn at random."""
+    rng = np.random.default_rng(seed)
+    environments = task.train.environments
+    drawn = rng.integers(0, len(task.environment_names), len(environments))
+    return np.where(rng.random(len(environments)) < WRONG, drawn, environments)
 
 
 @dataclass(frozen=True)
@@ -95,7 +108,7 @@ def _dro(task: ShiftTask, seed: int) -> Any:
     return make_pipeline(StandardScaler(), _baseline(task, seed, "dro"))
 
 
-def _hrm(task: ShiftTask, seed: int, trees: bool = False, **parameters: Any) -> Any:
+def hrm_model(task: ShiftTask, seed: int, trees: bool = False, **parameters: Any) -> Any:
     regression = task.task_type == REGRESSION
     if trees:
         boosted = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
@@ -118,15 +131,15 @@ METHODS: dict[str, Method] = {
     "ridge-1se": Method("Ridge, one standard error", None, _labelled("ridge-1se")),
     "dro": Method("DRO", "DRO", _dro),
     "eiil": Method("EIIL", "EIIL", _labelled("eiil")),
-    "anchor": Method("Anchor regression (labels)", None, _labelled("anchor"), labels=True),
-    "irm": Method("IRM (labels)", "IRM (labels)", _labelled("irm"), labels=True),
-    "vrex": Method("V-REx (labels)", None, _labelled("vrex"), labels=True),
-    "group-dro": Method("GroupDRO (labels)", None, _labelled("group-dro"), labels=True),
-    "hrm-s": Method("HRM-s", "HRM-s", partial(_hrm, method="gates", max_rounds=1)),
-    "hrm-gates": Method("HRM (gates)", "HRM", partial(_hrm, method="gates")),
-    "hrm-pooled": Method("HRM (pooled)", "HRM", partial(_hrm, method="pooled")),
+    "anchor": Method("Anchor regression (labels)", None, _labelled("anchor"), given=TOLD),
+    "irm": Method("IRM (labels)", "IRM (labels)", _labelled("irm"), given=TOLD),
+    "vrex": Method("V-REx (labels)", None, _labelled("vrex"), given=TOLD),
+    "group-dro": Method("GroupDRO (labels)", None, _labelled("group-dro"), given=TOLD),
+    "hrm-s": Method("HRM-s", "HRM-s", partial(hrm_model, method="gates", max_rounds=1)),
+    "hrm-gates": Method("HRM (gates)", "HRM", partial(hrm_model, method="gates")),
+    "hrm-pooled": Method("HRM (pooled)", "HRM", partial(hrm_model, method="pooled")),
     "hrm-trees": Method(
-        "HRM (pooled) + boosted trees", None, partial(_hrm, method="pooled", trees=True)
+        "HRM (pooled) + boosted trees", None, partial(hrm_model, method="pooled", trees=True)
     ),
     "oracle": Method("Oracle", None, _erm, features=_invariant),
 }

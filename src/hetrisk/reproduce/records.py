@@ -18,6 +18,11 @@ from hetrisk.atomic import write_bytes
 
 Record = dict[str, Any]
 OK, FAILED = "ok", "failed"
+REFUSED = "refused"  # the method has no answer here and would have none if asked again
+
+
+class NotApplicable(Exception):
+    """A method does not apply to a task; the message says why."""
 
 
 class RecordsError(ValueError):
@@ -55,8 +60,8 @@ class Records:
         return records
 
     def finished(self) -> set[str]:
-        """Keys of the cases that succeeded; failed ones are tried again."""
-        return {key for key, record in self.read().items() if record["status"] == OK}
+        """Keys of the cases that are settled; failed ones are tried again."""
+        return {key for key, record in self.read().items() if record["status"] != FAILED}
 
     def drop(self, unwanted: Callable[[Record], bool]) -> int:
         """Remove the records that ``unwanted`` picks; return how many went."""

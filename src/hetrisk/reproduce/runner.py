@@ -17,7 +17,7 @@ from rich.progress import (
 
 from hetrisk.reproduce.cases import Case
 from hetrisk.reproduce.evaluation import evaluate
-from hetrisk.reproduce.records import Record, Records
+from hetrisk.reproduce.records import FAILED, Record, Records
 
 Watcher = Callable[[Record], None]
 
@@ -57,7 +57,11 @@ def run(
 
 
 def run_with_progress(
-    cases: Sequence[Case], records: Records, jobs: int | None, console: Console
+    cases: Sequence[Case],
+    records: Records,
+    jobs: int | None,
+    console: Console,
+    measure: Callable[[Case], Record] = evaluate,
 ) -> int:
     """`run`, with a bar that tells how many cases are done and how long the rest will take."""
     total = len({case.key for case in cases})
@@ -76,8 +80,8 @@ def run_with_progress(
 
         def watch(record: Record) -> None:
             progress.advance(bar)
-            if record["status"] != "ok":
+            if record["status"] == FAILED:
                 where = f"{record['task']}, seed {record['seed']}, {record['method']}"
                 progress.console.print(f"{where}: {record['reason']}", markup=False, style="red")
 
-        return run(cases, records, jobs, watch)
+        return run(cases, records, jobs, watch, measure)
