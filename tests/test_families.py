@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import log_softmax
 
-from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial, family_named
+from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
 from hetrisk.core.numerics.gram import pair_products, weighted_grams
 from hetrisk.core.numerics.rows import Rows
 
@@ -177,11 +177,30 @@ def test_products_too_large_to_keep_are_not_kept():
     assert pair_products(np.zeros((1000, 100))) is None
 
 
-def test_families_by_name():
-    assert family_named("gaussian") == Gaussian()
-    assert family_named("bernoulli") == Bernoulli()
-    assert family_named("multinomial", 3) == Multinomial(3)
-    with pytest.raises(ValueError, match=r"family must be one of 'gaussian'.*got 'poisson'"):
-        family_named("poisson")
+def test_a_multinomial_has_two_classes_at_least():
     with pytest.raises(ValueError, match="n_classes must be at least 2; got 1"):
         Multinomial(1)
+
+
+@every_family
+def test_divergence_is_symmetric_and_nothing_between_equals(family):
+    rng = np.random.default_rng(0)
+    shape = (3, 40) if family.n_outputs == 1 else (3, 40, family.n_outputs)
+    eta = rng.normal(size=shape)
+    eta[2] = eta[0]
+    divergence = family.divergence(eta, np.ones(3))
+    np.testing.assert_allclose(divergence, divergence.T)
+    np.testing.assert_allclose(divergence[[0, 0], [0, 2]], 0.0, atol=1e-12)
+    assert divergence[0, 1] > 0.0
+
+
+@every_family
+def test_the_loss_of_the_truth_is_less_than_that_of_its_opposite(family):
+    rng = np.random.default_rng(1)
+    eta = 5.0 * rng.normal(size=(200,) if family.n_outputs == 1 else (200, family.n_outputs))
+    y = eta if family.has_variance else family.mean(eta)
+    if not family.has_variance:
+        y = (y > 0.5).astype(float) if y.ndim == 1 else y.argmax(axis=1).astype(float)
+    assert family.loss(y, eta).sum() == 0.0
+    assert family.loss(y, -eta).mean() > 0.5
+    assert family.risk(np.array(4.0), 3.0) == (6.0 if family.has_variance else 12.0)

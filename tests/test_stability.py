@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from hetrisk.blocks import ArrayBlocks
+from hetrisk.core.numerics.comparison import cochran_q
 from hetrisk.core.numerics.families import Bernoulli, Multinomial
 from hetrisk.core.numerics.glm import fit_glms
 from hetrisk.core.numerics.moments import moments
@@ -15,7 +16,6 @@ from hetrisk.core.paper.stability import (
     UNDECIDED,
     Quadratics,
     _log_prior,
-    difference,
     evidence,
     informative,
     quadratics_from_fits,
@@ -201,14 +201,14 @@ def test_a_weak_feature_whose_coefficients_differ_by_chance_is_not_unstable():
     q = Quadratics(bend, 100.0 * coef, total, np.full(3, 100.0), np.arange(2))
     fitted, variance, _ = q.fits(np.ones(2, dtype=bool))
     assert evidence(fitted, variance)[1] > UNDECIDED
-    np.testing.assert_allclose(difference(fitted, variance)[1], 100 * np.var(coef[:, 1]) * 3)
+    np.testing.assert_allclose(cochran_q(fitted, variance)[1], 100 * np.var(coef[:, 1]) * 3)
     assert screen(q, np.arange(2))[0].all()
 
 
 def test_a_strong_feature_has_to_show_that_it_is_stable():
     """Precise in one environment, anything in the other: no real difference, yet left out."""
     coef, error = np.array([[0.5], [-0.05]]), np.array([[0.02], [0.3]])
-    assert difference(coef, error**2)[0] < 3.84  # the 5 % point
+    assert cochran_q(coef, error**2)[0] < 3.84  # the 5 % point
     assert evidence(coef, error**2)[0] > UNDECIDED
     precision = error**-2
     q = Quadratics(

@@ -23,6 +23,7 @@ from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinom
 from hetrisk.core.numerics.glm import GLMFit, fit_glms
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.datasets.task import CLASSIFICATION, REGRESSION, TASK_TYPES, ShiftTask
+from hetrisk.estimators.memberships import memberships
 from hetrisk.estimators.mixture import EnvironmentMixture
 
 __all__ = [
@@ -229,21 +230,16 @@ def _task2vec_distance(probes: _Probes) -> FloatArray:
 
 
 def _conditional_distance(probes: _Probes) -> FloatArray:
-    eta = np.stack([probes.z @ fit.coef.T + fit.intercept for fit in probes.fits])
-    if probes.family.closed_form:
-        # A perfect fit has no variance: hold it at what single precision could tell apart.
-        least = 1e-7 * np.var(probes.target)
-        variance = np.maximum([fit.variance for fit in probes.fits], least)
-        gap = ((eta[:, None] - eta[None, :]) ** 2).mean(axis=(2, 3))
-        scaled = (variance[:, None] + gap) / variance[None, :]
-        distance: FloatArray = (scaled + scaled.T) / 4 - 0.5
-        return distance
-    logs = np.concatenate([np.zeros_like(eta), eta], axis=2) if eta.shape[2] == 1 else eta
-    logs = logs - np.logaddexp.reduce(logs, axis=2, keepdims=True)
-    p = np.exp(logs)
-    gap = (p[:, None] - p[None, :]) * (logs[:, None] - logs[None, :])
-    divergence: FloatArray = gap.sum(axis=3).mean(axis=2) / 2
-    return divergence
+    eta = np.stack([_line(probes, fit) for fit in probes.fits])
+    # A perfect fit has no variance: hold it at what single precision could tell apart.
+    least = 1e-7 * np.var(probes.target)
+    return probes.family.divergence(eta, np.maximum([fit.variance for fit in probes.fits], least))
+
+
+def _line(probes: _Probes, fit: GLMFit) -> FloatArray:
+    """Linear predictors of the rows: (n,), or (n, C) for C > 2 classes."""
+    eta: FloatArray = probes.z @ fit.coef.T + fit.intercept
+    return eta[:, 0] if eta.shape[1] == 1 else eta
 
 
 DISTANCES: dict[str, Callable[[_Probes], FloatArray]] = {
@@ -266,7 +262,7 @@ def _fit_probes(environments: Any, X: Any, y: Any, features: Any, task_type: str
     z = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
     occupied = shares.sum(axis=0) > 0
     shares = shares[:, occupied]
-    ridge = None if family.closed_form else PROBE_RIDGE
+    ridge = family.separable_ridge(PROBE_RIDGE)
     rows = ArrayBlocks(z, target, environments=shares)
     fits = fit_glms(rows, family, _carried, ridge=ridge)
     return _Probes(target, z, occupied, shares, fits, family)
@@ -290,18 +286,14 @@ def _carried(rows: Any) -> FloatArray:
 
 
 def _information(fit: GLMFit, k: int, probes: _Probes) -> FloatArray:
-    """Diagonal Fisher information of the k-th probe."""
+    """Diagonal Fisher information of the k-th probe: E[x_j^2 w_j' H w_j], H the curvature."""
     z, weight = probes.z, probes.shares[:, k] / probes.shares[:, k].sum()
     square = np.maximum(fit.coef**2 - fit.standard_error**2, 0.0)
-    if probes.family.closed_form:
-        return np.asarray(square[0] * (weight @ z**2) / max(fit.variance, 1e-300))
     coef = np.sign(fit.coef) * np.sqrt(square)
-    eta = z @ fit.coef.T + fit.intercept
-    if eta.shape[1] == 1:
-        eta, coef = np.hstack([0 * eta, eta]), np.vstack([0 * coef, coef])
-    p = np.exp(eta - np.logaddexp.reduce(eta, axis=1, keepdims=True))
-    spread = p @ coef**2 - (p @ coef) ** 2
-    return np.asarray(weight @ (z**2 * spread))
+    variance = max(fit.variance, 1e-300)
+    bent = probes.family.curvature(probes.target, _line(probes, fit), variance)
+    bent = bent.reshape(len(z), len(coef), len(coef))
+    return np.asarray(np.einsum("n,nj,ncd,cj,dj->j", weight, z**2, bent, coef, coef, optimize=True))
 
 
 def _responsibilities(environments: Any, X: FloatArray, y: np.ndarray) -> FloatArray:
@@ -316,18 +308,7 @@ def _responsibilities(environments: Any, X: FloatArray, y: np.ndarray) -> FloatA
                 "estimator or EnvironmentMixture, labels or responsibilities."
             )
         environments = found
-    given = np.asarray(environments)
-    if given.ndim not in (1, 2) or len(given) != len(X):
-        raise ValueError(
-            f"environments must be ({len(X)},) labels or ({len(X)}, K) responsibilities for the "
-            f"rows of X; got shape {given.shape}."
-        )
-    if given.ndim == 1:
-        given = given[:, None] == np.unique(given)[None, :]
-    shares: FloatArray = given.astype(np.float64)
-    if not ((shares >= 0).all() and np.allclose(shares.sum(axis=1), 1.0, atol=1e-6)):
-        raise ValueError("environments must hold non-negative responsibilities that sum to 1.")
-    return shares
+    return memberships(environments, len(X))[0]
 
 
 def _coded(y: np.ndarray, task_type: str) -> tuple[FloatArray, Family]:

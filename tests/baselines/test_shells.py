@@ -91,8 +91,8 @@ def test_labels_and_their_matrix_say_the_same(kind):
     ("environments", "message"),
     [
         (np.zeros(7), r"environments must have length n_samples=240; got 7"),
-        (np.zeros((240, 2)), r"rows that sum to one"),
-        (np.full((240, 2), "a"), r"must hold numbers; got dtype"),
+        (np.zeros((240, 2)), r"rows summing to one"),
+        (np.full((240, 2), "a"), r"must be numbers; got dtype"),
         (np.zeros((240, 2, 1)), r"got an array with 3 dimensions"),
         (np.full(240, np.nan), r"must name an environment for every row"),
         (np.array([None] * 240), r"must name an environment for every row"),

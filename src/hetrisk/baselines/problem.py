@@ -9,6 +9,7 @@ import numpy as np
 
 from hetrisk.baselines.risks import Risks
 from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.estimators.scales import Scale, scale_of
 
 
 @dataclass(frozen=True)
@@ -53,38 +54,15 @@ class Problem:
         return values
 
 
-@dataclass(frozen=True)
-class Units:
-    """Centres and scales of the columns, taken from all training rows."""
+def problem_scale(X: FloatArray, y: FloatArray | None, *, standardise: bool) -> Scale:
+    """Scale of the rows of a baseline; labels (None) and, if asked, columns keep their units."""
+    target = np.zeros(len(X)) if y is None else y
+    scale = scale_of(
+        np.append(X.mean(axis=0), target.mean()), np.append(X.std(axis=0), target.std())
+    )
+    return scale if standardise else replace(scale, spread=np.ones_like(scale.spread))
 
-    centre: FloatArray
-    scale: FloatArray
-    target_centre: float
-    target_scale: float
 
-    @classmethod
-    def of(cls, X: FloatArray, y: FloatArray | None, *, standardise: bool) -> Units:
-        """Means (and standard deviations, if ``standardise``) of X, and of y unless None."""
-        centre, spread = X.mean(axis=0), X.std(axis=0)
-        # A column constant but for rounding has no scale of its own.
-        constant = spread <= 1e-12 * np.maximum(np.abs(centre), 1e-300)
-        scale = np.where(constant | (not standardise), 1.0, spread)
-        if y is None:
-            return cls(centre, scale, 0.0, 1.0)
-        target_scale = float(y.std()) if standardise else 1.0
-        return cls(centre, scale, float(y.mean()), target_scale if target_scale > 0 else 1.0)
-
-    def features(self, X: FloatArray) -> FloatArray:
-        """(n, d + 1) features in these units, with the column of ones."""
-        Z = (X - self.centre) / self.scale
-        return np.column_stack([Z, np.ones(len(X))])
-
-    def target(self, y: FloatArray) -> FloatArray:
-        """(n,) targets in these units."""
-        return (y - self.target_centre) / self.target_scale
-
-    def original(self, w: FloatArray) -> tuple[FloatArray, float]:
-        """Coefficients and intercept in the user's units."""
-        coef = self.target_scale * w[:-1] / self.scale
-        intercept = self.target_centre + self.target_scale * w[-1] - self.centre @ coef
-        return coef, float(intercept)
+def with_ones(X: FloatArray) -> FloatArray:
+    """(n, d + 1) features with a last column of ones."""
+    return np.column_stack([X, np.ones(len(X))])

@@ -16,12 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg, optimize, special
 
+from hetrisk.core.numerics.families import Bernoulli
+from hetrisk.core.numerics.glm import GLMFit, fit_glm_rows
 from hetrisk.core.numerics.linear import SINGULAR
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
 
 RIDGE = 1e-6  # on logistic coefficients: separable classes have no minimiser without it
-NEWTON_STEPS = 100
 DAMPING = 1e-10
 
 
@@ -162,29 +163,22 @@ class LogisticRisks(Risks):
     def minimiser(
         self, share: FloatArray, start: FloatArray | None = None, ridge: float = 0.0
     ) -> FloatArray:
-        """Logistic regression by Newton's method, halving a step that does not descend."""
-        w = np.zeros(self.n_weights) if start is None else start
-        rows = self._rows @ share
+        """Logistic regression by Newton's steps (`hetrisk.core.numerics.glm`)."""
+        weight = self._rows @ share
         shrink = self._ridge * share.sum() + np.append(np.full(self.n_weights - 1, ridge), 0.0)
-        value = self._value(w, rows, shrink)
-        for _ in range(NEWTON_STEPS):
-            p = special.expit(self.Z @ w)
-            gradient = self.Z.T @ (rows * (p - self.y)) + 2 * shrink * w
-            hessian = (self.Z * (rows * p * (1 - p))[:, None]).T @ self.Z + 2 * np.diag(shrink)
-            # Saturated predictions leave the intercept without curvature: damp its step.
-            step = np.linalg.solve(hessian + DAMPING * np.eye(len(w)), gradient)
-            size = 1.0
-            while size > 1e-8 and self._value(w - size * step, rows, shrink) > value:
-                size /= 2
-            w = w - size * step
-            previous, value = value, self._value(w, rows, shrink)
-            if previous - value <= 1e-14 * max(1.0, abs(value)):
-                break
-        return w
+        # Saturated predictions leave the intercept without curvature: damp its step.
+        penalty = np.roll(np.maximum(2.0 * shrink, DAMPING), 1) / weight.sum()
+        rows = Rows(self.Z[:, :-1], self.y, weight)
+        fit = fit_glm_rows(rows, None, Bernoulli(), start=_started(start), ridge=penalty)
+        return np.append(fit.coef[0], fit.intercept)
 
-    def _value(self, w: FloatArray, rows: FloatArray, shrink: FloatArray) -> float:
-        f = self.Z @ w
-        return float(rows @ (np.logaddexp(0.0, f) - self.y * f) + shrink @ w**2)
+
+def _started(w: FloatArray | None) -> GLMFit | None:
+    """Weights with the intercept last as a fit to start from."""
+    if w is None:
+        return None
+    d = len(w) - 1
+    return GLMFit(w[None, :-1], w[-1:], np.zeros((d, d)), np.nan, 1.0, np.nan, "a start")
 
 
 def minimum(

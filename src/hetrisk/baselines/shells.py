@@ -19,10 +19,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hetrisk.baselines.choice import Choice, check_strength, choose, folds
-from hetrisk.baselines.environments import environment_matrix
-from hetrisk.baselines.problem import Problem, Units
+from hetrisk.baselines.problem import Problem, problem_scale, with_ones
 from hetrisk.baselines.risks import LogisticRisks, SquaredRisks
 from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.estimators.memberships import memberships
+from hetrisk.estimators.scales import Scale
 
 
 class Method(BaseEstimator, ABC):
@@ -79,11 +80,15 @@ class LinearRegressorShell(RegressorMixin, Method):
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
         )
         features, target = rows[0], rows[1].astype(np.float64)
-        units = Units.of(features, target, standardise=self.standardise)
-        memberships = environment_matrix(environments, len(target))
-        problem = Problem(units.features(features), units.target(target), memberships, SquaredRisks)
+        scale = problem_scale(features, target, standardise=self.standardise)
+        problem = Problem(
+            with_ones(scale.features(features)),
+            scale.target(target),
+            _occupied(environments, len(target)),
+            SquaredRisks,
+        )
         weights, choice = self._solve(problem)
-        self.coef_, self.intercept_ = units.original(weights)
+        self.coef_, self.intercept_ = _original(scale, weights)
         self.choices_ = (choice,)
         return self
 
@@ -114,14 +119,14 @@ class LinearClassifierShell(ClassifierMixin, Method):
             raise ValueError(
                 f"y must hold at least two classes; got only one class, {self.classes_[0]!r}."
             )
-        units = Units.of(rows[0], None, standardise=self.standardise)
-        Z, memberships = units.features(rows[0]), environment_matrix(environments, len(codes))
+        scale = problem_scale(rows[0], None, standardise=self.standardise)
+        Z, shares = with_ones(scale.features(rows[0])), _occupied(environments, len(codes))
         targets = [codes == c for c in range(len(self.classes_))]
         solved = [
-            self._solve(Problem(Z, target.astype(np.float64), memberships, LogisticRisks))
+            self._solve(Problem(Z, target.astype(np.float64), shares, LogisticRisks))
             for target in (targets[1:] if len(targets) == 2 else targets)
         ]
-        original = [units.original(weights) for weights, _ in solved]
+        original = [_original(scale, weights) for weights, _ in solved]
         self.coef_ = np.stack([coef for coef, _ in original])
         self.intercept_ = np.array([intercept for _, intercept in original])
         self.choices_ = tuple(choice for _, choice in solved)
@@ -165,3 +170,16 @@ class LinearClassifierShell(ClassifierMixin, Method):
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         classes: np.ndarray[Any, Any] = self.classes_[chosen]
         return classes
+
+
+def _occupied(environments: ArrayLike | None, n_rows: int) -> FloatArray:
+    """(n, K) responsibilities of the environments that have rows; one of all rows where None."""
+    if environments is None:
+        return np.ones((n_rows, 1))
+    shares, _ = memberships(environments, n_rows)
+    return shares[:, shares.sum(axis=0) > 0]
+
+
+def _original(scale: Scale, weights: FloatArray) -> tuple[FloatArray, float]:
+    """Coefficients and intercept in the user's units, from weights with the intercept last."""
+    return scale.coef(weights[:-1]), float(scale.intercept(weights[:-1], weights[-1]))

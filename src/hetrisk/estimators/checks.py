@@ -13,6 +13,7 @@ from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinom
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.result import one_by_one
 from hetrisk.estimators.inputs import as_blocks
+from hetrisk.estimators.memberships import memberships
 
 
 def check_regression_rows(
@@ -51,20 +52,7 @@ def check_environments(environments: Any) -> tuple[FloatArray | None, np.ndarray
     """
     if environments is None or is_out_of_core(environments):
         return environments, None
-    given = np.asarray(environments)
-    if given.ndim == 1:
-        names, codes = np.unique(given, return_inverse=True)
-        return np.eye(len(names))[codes], names
-    if given.ndim != 2:
-        raise ValueError(
-            f"environments must be labels (n,) or responsibilities (n, K); got {given.ndim} axes."
-        )
-    shares = given.astype(np.float64)
-    if not np.isfinite(shares).all() or shares.min() < 0 or np.abs(shares.sum(1) - 1).max() > 1e-6:
-        raise ValueError(
-            "environments given as responsibilities must be non-negative with rows summing to one."
-        )
-    return shares, None
+    return memberships(environments)
 
 
 def feature_gates(feature_groups: Any, n_features: int) -> IntArray:

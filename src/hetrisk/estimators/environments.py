@@ -80,10 +80,7 @@ def summarise(
     )
     sums = rows.sum(partial(_loss_pass, partition=partition, models=(model, plain)))
     risk, risk_erm = sums.loss / np.maximum(sums.weight, 1e-300)
-    name = "error rate"
-    if family.closed_form:
-        risk, risk_erm = (np.sqrt(r) * scale.spread[-1] for r in (risk, risk_erm))
-        name = "RMSE"
+    risk, risk_erm = (family.risk(r, float(scale.spread[-1])) for r in (risk, risk_erm))
     variances = np.diagonal(m.covariance, axis1=1, axis2=2)[:, :-1]
     return EnvironmentSummary(
         weight=fits.weight / fits.weight.sum(),
@@ -92,7 +89,7 @@ def summarise(
         intercept=scale.intercept(fits.coef, fits.intercept),
         risk=risk,
         risk_erm=risk_erm,
-        risk_name=name,
+        risk_name=family.risk_name,
         feature_mean=scale.centre[:-1] + scale.spread[:-1] * m.mean[:, :-1],
         feature_sd=scale.spread[:-1] * np.sqrt(np.maximum(variances, 0.0)),
         distance=_distances(fits, m.pooled()),
@@ -106,11 +103,7 @@ def linear_losses(
     eta = rows.X @ coef.T + intercept
     if eta.ndim == 2 and eta.shape[1] == 1:  # two classes: one row of coefficients, one margin
         eta = eta[:, 0]
-    if family.closed_form:
-        loss: FloatArray = (rows.y - eta) ** 2
-        return loss
-    label = eta.argmax(axis=1) if eta.ndim == 2 else eta > 0
-    return (label != rows.y).astype(np.float64)
+    return family.loss(rows.y, eta)
 
 
 def _loss_pass(rows: Rows, partition: Partition, models: tuple[Losses, ...]) -> _LossSums:

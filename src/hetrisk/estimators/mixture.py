@@ -22,7 +22,7 @@ from hetrisk.core.mixture.criteria import (
     CRITERIA,
     HALF_A_ROW,
     Fit,
-    Selection,
+    SelectedMixture,
     criterion_value,
     fit_of,
     n_parameters,
@@ -172,7 +172,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         with single_blas_thread():  # the products are small: threads would only wait
             if self.n_environments != "auto":
                 return self._keep(
-                    Selection(fit(self.n_environments), np.empty(0), 0.0), scale, rows
+                    SelectedMixture(fit(self.n_environments), np.empty(0), 0.0), scale, rows
                 )
             selection = select_mixture(
                 source,
@@ -275,7 +275,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
             )
         return int(self.n_environments)
 
-    def _keep(self, selection: Selection, scale: Scale, rows: Blocks) -> Self:
+    def _keep(self, selection: SelectedMixture, scale: Scale, rows: Blocks) -> Self:
         solution = selection.solution
         parameters = solution.value.unstandardised(scale.centre, scale.spread)
         self.family_ = parameters.family.name

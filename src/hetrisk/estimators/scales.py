@@ -11,6 +11,8 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 
+ROUNDING = 1e-12  # of a column's mean: what is left of a constant column after its mean is taken
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -54,11 +56,13 @@ class Scale:
 def measure_scale(rows: Blocks, family: Family) -> Scale:
     """Mean and standard deviation of every column, in one pass over the rows."""
     m = rows.sum(moments)
-    centre = m.mean.copy()
-    spread = np.sqrt(np.maximum(np.diag(m.covariance), 0.0))
+    scale = scale_of(m.mean, np.sqrt(np.maximum(np.diag(m.covariance), 0.0)))
+    scale.centre[-1], scale.spread[-1] = family.standardised(scale.centre[-1], scale.spread[-1])
+    return scale
+
+
+def scale_of(centre: FloatArray, spread: FloatArray) -> Scale:
+    """Scale of columns (X, y) with these means and standard deviations."""
     # A column that varies by rounding alone is constant.
-    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(centre))
-    spread = np.where(constant, 1.0, spread)
-    if not family.closed_form:
-        centre[-1], spread[-1] = 0.0, 1.0
-    return Scale(centre, spread, constant[:-1], bool(constant[-1]))
+    constant = spread <= ROUNDING * np.abs(centre)
+    return Scale(centre.copy(), np.where(constant, 1.0, spread), constant[:-1], bool(constant[-1]))

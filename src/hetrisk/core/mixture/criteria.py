@@ -41,7 +41,7 @@ def n_parameters(parameters: MixtureParameters, n_features: int, tied_variance: 
     """Free parameters: shares, coefficients of the features used, variances."""
     K = parameters.n_environments
     coefficients = K * len(parameters.family.coding) * (1 + n_features)
-    variances = (1 if tied_variance else K) if parameters.family.closed_form else 0
+    variances = int(parameters.family.has_variance) * (1 if tied_variance else K)
     return K - 1 + coefficients + variances
 
 
@@ -52,15 +52,19 @@ def criterion_value(name: str, fit: Fit, size: int) -> float:
     times the entropy of the responsibilities (Biernacki, Celeux and Govaert, 2000), which asks
     that environments be told apart. The number of rows n is the total weight.
     """
-    deviance = -2.0 * fit.log_likelihood
     if name == "aic":
-        return deviance + 2.0 * size
-    bic = deviance + size * float(np.log(fit.weight))
-    return bic if name == "bic" else bic + 2.0 * fit.entropy
+        return -2.0 * fit.log_likelihood + 2.0 * size
+    value = bic(fit.log_likelihood, size, fit.weight)
+    return value if name == "bic" else value + 2.0 * fit.entropy
+
+
+def bic(log_likelihood: float, size: int, n_rows: float) -> float:
+    """-2 L + size log n, L summed over the rows; smaller is better."""
+    return -2.0 * log_likelihood + size * float(np.log(n_rows))
 
 
 @dataclass(frozen=True)
-class Selection:
+class SelectedMixture:
     """The chosen mixture, the criterion of every K tried from one up, and the rows' weight."""
 
     solution: Solution[MixtureParameters]
@@ -76,7 +80,7 @@ def select_mixture(
     n_features: int,
     tied_variance: bool,
     max_environments: int,
-) -> Selection:
+) -> SelectedMixture:
     """Try K = 1, 2, ... and keep the best; stop as soon as one environment more is no better.
 
     Components that hold no rows are dropped before a mixture is judged.
@@ -90,7 +94,7 @@ def select_mixture(
         if K > 1 and values[-1] >= values[-2]:
             break
         best = solution
-    return Selection(best, np.asarray(values), measured.weight)
+    return SelectedMixture(best, np.asarray(values), measured.weight)
 
 
 def _without_empty(

@@ -35,8 +35,6 @@ from hetrisk.core.numerics.rows import Additive, BoolArray, FloatArray, IntArray
 SHORT_ITERATIONS = 6
 SHORT_ROWS = 300
 SHORT_ROWS_A_COEFFICIENT = 15
-FINALISTS = 3
-LABEL_FINALISTS = 6  # labels say less a row: a short run tells less of where it leads
 FINAL_ITERATIONS = 40
 TIED_FLOOR = 1e-6  # smallest variance, relative to the residual variance of one regression
 FREE_FLOOR = 1e-3  # larger: a component of its own variance can collapse on a few rows
@@ -190,12 +188,11 @@ def _best_of_many(
     few = _thinned(rows, size)
     starts = _starts(few, n_components, rules, n_init, seed)
     if n_components == 1:
-        # One component needs no luck: from zero, Newton's steps climb a concave likelihood.
+        # One component needs no luck: its likelihood is concave, and zero is a safe start.
         only = starts.take(np.zeros(1, dtype=np.int64))
-        return only if rules.family.closed_form else replace(only, theta=0.0 * only.theta)
+        return replace(only, theta=0.0 * only.theta)
     short = run(_in_memory(few, rules.family), starts, rules, tol=0.0, max_iter=SHORT_ITERATIONS)
-    finalists = FINALISTS if rules.family.closed_form else LABEL_FINALISTS
-    best = np.argsort(-short.value.objective, kind="stable")[:finalists]
+    best = np.argsort(-short.value.objective, kind="stable")[: rules.family.finalists]
     final = run(
         _in_memory(rows, rules.family),
         short.value.mixtures.take(best),
@@ -254,7 +251,7 @@ def _starts(rows: Rows, n_components: int, rules: Rules, n_init: int, seed: int)
     theta = np.ascontiguousarray(np.swapaxes(theta, -1, -2))
     weights = np.full((n_init, n_components), 1.0 / n_components)
     variance = np.ones((n_init, n_components))
-    if family.closed_form:
+    if family.has_variance:
         nearest = ((rows.y - family.predictor(rows, theta)) ** 2).min(axis=1)
         mean = np.average(nearest, axis=-1, weights=rows.weight)
         variance *= np.maximum(mean, rules.variance_floor)[:, None]
@@ -273,7 +270,7 @@ def _canonical(rows: Rows) -> Rows:
 
 
 def _floor(rows: Rows, family: Family, relative: float) -> float:
-    if not family.closed_form:
+    if not family.has_variance:
         return 0.0
     m = moments(rows)
     residual = least_squares(m).variance

@@ -86,5 +86,13 @@ def instability(fits: EnvironmentFits) -> tuple[FloatArray, FloatArray]:
     return spread / size, error
 
 
+def cochran_q(coef: FloatArray, variance: FloatArray) -> FloatArray:
+    """(...) Cochran's Q of (K, ...) estimates: chi square with K - 1 degrees where none differ."""
+    precision = 1.0 / variance
+    centre = (precision * coef).sum(axis=0) / precision.sum(axis=0)
+    statistic: FloatArray = (precision * (coef - centre) ** 2).sum(axis=0)
+    return statistic
+
+
 def _moments_pass(rows: Rows, partition: Partition | None) -> Moments:
     return moments(rows, membership(rows, partition))

@@ -65,7 +65,7 @@ class Rules:
     family : distribution of the target.
     tied_variance : one variance for the K components of a mixture.
     variance_floor : smallest variance, so that no component collapses on a few rows.
-    ridge : penalty on squared coefficients, per row.
+    ridge : penalty on squared coefficients, per row; one for all, or one each (1 + d,).
     squared_steps : extrapolate every other step. EM crawls without; Newton's own steps need no
         such help.
     """
@@ -73,7 +73,7 @@ class Rules:
     family: Family
     tied_variance: bool = True
     variance_floor: float = 0.0
-    ridge: float = 0.0
+    ridge: float | FloatArray = 0.0
     squared_steps: bool = True
 
 
@@ -152,9 +152,10 @@ def maximisation(expected: Expectation, mixtures: Mixtures, rules: Rules) -> Mix
     A floored variance is the constrained maximiser, so the floor never lowers the likelihood.
     """
     total = np.maximum(expected.weight, SMALLEST)[:, None]
-    penalty = np.broadcast_to(rules.ridge * total, expected.mass.shape)
+    each = np.broadcast_to(rules.ridge, mixtures.theta.shape[-1:])
+    penalty = np.broadcast_to(total[..., None] * each, (*expected.mass.shape, len(each)))
     theta, variance = rules.family.improve(expected.sums, mixtures.theta, penalty)
-    if not rules.family.closed_form:
+    if not rules.family.has_variance:
         variance = mixtures.variance
     elif rules.tied_variance:
         pooled = (variance * expected.mass).sum(axis=-1, keepdims=True) / total
@@ -235,9 +236,9 @@ def squared(first: Mixtures, second: Mixtures, third: Mixtures) -> Mixtures:
 
 def objective_of(expected: Expectation, mixtures: Mixtures, rules: Rules) -> FloatArray:
     """Mean log likelihood less the ridge penalty, (R,)."""
-    size = (mixtures.theta**2).sum(axis=(1, 2, 3)) if rules.ridge else 0.0
+    size = (rules.ridge * mixtures.theta**2).sum(axis=(1, 2, 3))
     objective: FloatArray = (
-        expected.log_likelihood / np.maximum(expected.weight, SMALLEST) - 0.5 * rules.ridge * size
+        expected.log_likelihood / np.maximum(expected.weight, SMALLEST) - 0.5 * size
     )
     return objective
 

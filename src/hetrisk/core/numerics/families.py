@@ -1,114 +1,34 @@
 """Distributions of the target given a linear predictor: Gaussian, Bernoulli, multinomial.
 
-A family knows its log density, the first two derivatives in the linear predictor eta, and how
-weighted sums over rows lead to better coefficients: in closed form from moments (Gaussian) or
-by a Newton step (the others). Mixtures and single fits are written against `Family` alone.
-
-Coefficients inside are ``theta``, shape (..., o, 1 + d) with the intercept first; o is 1
-except for the multinomial with C classes, where o = C - 1 orthonormal contrasts of the classes
-make the model identifiable. Outside, its coefficients are one row a class, summing to zero.
+Each is a final `hetrisk.core.numerics.family.Family`; a further one is a class here.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, final
 
 import numpy as np
 from scipy.special import expit
 
+from hetrisk.core.numerics.family import Design, Family, NewtonFamily, NewtonSums
 from hetrisk.core.numerics.gram import pair_products, weighted_grams
 from hetrisk.core.numerics.linear import least_squares_many
 from hetrisk.core.numerics.moments import Moments
-from hetrisk.core.numerics.rows import FloatArray, Rows, Summed
+from hetrisk.core.numerics.rows import FloatArray, Rows
+
+__all__ = [
+    "LOG_2PI",
+    "Bernoulli",
+    "Design",
+    "Family",
+    "Gaussian",
+    "Multinomial",
+    "NewtonFamily",
+    "NewtonSums",
+]
 
 LOG_2PI = float(np.log(2 * np.pi))
-
-
-@dataclass(frozen=True)
-class Design:
-    """A block of rows laid out for weighted sums.
-
-    Attributes
-    ----------
-    rows : the block.
-    columns : (n, p) what is multiplied together: (1, X) or (1, X - shift, y - shift).
-    shift : what was subtracted from (X, y); empty where nothing was.
-    products : pair products of the columns, kept when many sums will be asked of one block.
-    """
-
-    rows: Rows
-    columns: FloatArray
-    shift: FloatArray
-    products: FloatArray | None
-
-
-class Family(ABC):
-    """A distribution of y given eta, with what an M-step needs of it."""
-
-    name: ClassVar[str]
-    closed_form: ClassVar[bool]
-    ridge: ClassVar[float]
-    """Penalty, per row and unit of squared coefficient, that keeps separable data finite."""
-
-    @property
-    @abstractmethod
-    def coding(self) -> FloatArray:
-        """(o, n_outputs) contrasts: the predictors of the outputs are ``coding.T @ scores``."""
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of linear predictors a row: 1, or the number of classes."""
-        return int(self.coding.shape[1])
-
-    @abstractmethod
-    def log_density(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
-        """Log density of y (...) given eta, (...) or (..., C)."""
-
-    @abstractmethod
-    def gradient(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
-        """Derivative of the log density in eta, shaped like eta."""
-
-    @abstractmethod
-    def curvature(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
-        """Minus the second derivative in eta: (...) or (..., C, C)."""
-
-    @abstractmethod
-    def mean(self, eta: FloatArray) -> FloatArray:
-        """Expected target (Gaussian) or class probabilities, shaped like eta."""
-
-    @abstractmethod
-    def working_response(self, y: FloatArray) -> FloatArray:
-        """(n, o) numbers whose least squares fit is a rough start for theta."""
-
-    @abstractmethod
-    def design(self, rows: Rows, *, keep_products: bool = False) -> Design:
-        """Lay a block out for `sums`."""
-
-    @abstractmethod
-    def sums(self, design: Design, weight: FloatArray, eta: FloatArray) -> Any:
-        """Weighted sums over rows that `improve` needs; weight is (..., n)."""
-
-    @abstractmethod
-    def improve(
-        self, sums: Any, theta: FloatArray, penalty: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Better theta, and the residual variances (...) that go with it.
-
-        ``penalty`` (..., ) is the ridge times the total weight.
-        """
-
-    def predictor(self, rows: Rows, theta: FloatArray) -> FloatArray:
-        """Eta for every row and every leading index of theta: (..., n) or (..., n, C)."""
-        flat = theta.reshape(-1, theta.shape[-1])
-        scores = flat[:, 1:] @ rows.X.T
-        scores += flat[:, :1]
-        return self.predictor_of(scores.reshape(*theta.shape[:-1], len(rows)))
-
-    @abstractmethod
-    def predictor_of(self, scores: FloatArray) -> FloatArray:
-        """Eta from the scores (..., o, n)."""
 
 
 @final
@@ -119,6 +39,10 @@ class Gaussian(Family):
     name: ClassVar[str] = "gaussian"
     closed_form: ClassVar[bool] = True
     ridge: ClassVar[float] = 0.0
+    has_variance: ClassVar[bool] = True
+    finalists: ClassVar[int] = 3
+    risk_name: ClassVar[str] = "RMSE"
+    risk_power: ClassVar[float] = 0.5
 
     @property
     def coding(self) -> FloatArray:
@@ -147,6 +71,22 @@ class Gaussian(Family):
     def mean(self, eta: FloatArray) -> FloatArray:
         """Eta itself."""
         return eta
+
+    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(y - eta)^2."""
+        loss: FloatArray = (y - eta) ** 2
+        return loss
+
+    def divergence(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
+        """((v + gap) / w + (w + gap) / v) / 4 - 1/2, gap the mean squared difference of eta."""
+        gap = ((eta[:, None] - eta[None, :]) ** 2).mean(axis=-1)
+        scaled = (variance[:, None] + gap) / variance[None, :]
+        divergence: FloatArray = (scaled + scaled.T) / 4 - 0.5
+        return divergence
+
+    def standardised(self, centre: float, spread: float) -> tuple[float, float]:
+        """The target's own centre and spread."""
+        return centre, spread
 
     def working_response(self, y: FloatArray) -> FloatArray:
         """The target itself."""
@@ -184,52 +124,6 @@ class Gaussian(Family):
         return scores[..., 0, :]
 
 
-@dataclass(frozen=True)
-class NewtonSums(Summed):
-    """Gradient (..., o, p) and curvature (..., o p, o p) of a weighted log likelihood."""
-
-    gradient: FloatArray
-    curvature: FloatArray
-
-
-class NewtonFamily(Family):
-    """A family whose weighted fit takes Newton steps on (1, X)."""
-
-    closed_form: ClassVar[bool] = False
-    ridge: ClassVar[float] = 1e-6
-
-    @abstractmethod
-    def coded_derivatives(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Gradient (..., o, n) and curvature (..., o, o, n) in the scores."""
-
-    def design(self, rows: Rows, *, keep_products: bool = False) -> Design:
-        """Columns (1, X)."""
-        columns = np.column_stack([np.ones(len(rows)), rows.X])
-        products = pair_products(columns) if keep_products else None
-        return Design(rows, columns, np.empty(0), products)
-
-    def sums(self, design: Design, weight: FloatArray, eta: FloatArray) -> NewtonSums:
-        """Gradient and curvature in theta."""
-        slope, bend = self.coded_derivatives(design.rows.y, eta)
-        gradient = (weight[..., None, :] * slope) @ design.columns
-        grams = weighted_grams(
-            design.columns, weight[..., None, None, :] * bend, design.products
-        )  # (..., o, o, p, p)
-        size = grams.shape[-4] * grams.shape[-1]
-        curvature = np.swapaxes(grams, -3, -2).reshape(*grams.shape[:-4], size, size)
-        return NewtonSums(gradient, curvature)
-
-    def improve(
-        self, sums: NewtonSums, theta: FloatArray, penalty: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """One Newton step on the weighted log likelihood less penalty |theta|^2 / 2."""
-        size = sums.curvature.shape[-1]
-        weight = np.asarray(penalty)[..., None, None]
-        gradient = (sums.gradient - weight * theta).reshape(*theta.shape[:-2], size, 1)
-        step = np.linalg.solve(sums.curvature + weight * np.eye(size), gradient)
-        return theta + step.reshape(theta.shape), np.ones(theta.shape[:-2])
-
-
 @final
 @dataclass(frozen=True)
 class Bernoulli(NewtonFamily):
@@ -259,6 +153,16 @@ class Bernoulli(NewtonFamily):
         p = expit(eta)
         curvature: FloatArray = p * (1.0 - p)
         return curvature
+
+    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """1 where the likelier label is not y."""
+        loss: FloatArray = ((eta > 0) != y).astype(np.float64)
+        return loss
+
+    def log_probabilities(self, eta: FloatArray) -> FloatArray:
+        """-log(1 + exp(+-eta)) of labels 0 and 1."""
+        logs: FloatArray = -np.logaddexp(0.0, np.stack([eta, -eta], axis=-1))
+        return logs
 
     def mean(self, eta: FloatArray) -> FloatArray:
         """Probability of label 1."""
@@ -323,6 +227,16 @@ class Multinomial(NewtonFamily):
         curvature: FloatArray = p[..., None] * (np.eye(self.n_classes) - p[..., None, :])
         return curvature
 
+    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """1 where the likeliest class is not y."""
+        loss: FloatArray = (eta.argmax(axis=-1) != y).astype(np.float64)
+        return loss
+
+    def log_probabilities(self, eta: FloatArray) -> FloatArray:
+        """Log softmax."""
+        logs: FloatArray = eta - np.logaddexp.reduce(eta, axis=-1, keepdims=True)
+        return logs
+
     def mean(self, eta: FloatArray) -> FloatArray:
         """Probabilities of the classes."""
         p = np.exp(eta - eta.max(axis=-1, keepdims=True))
@@ -353,17 +267,6 @@ class Multinomial(NewtonFamily):
         """(..., n, C) predictors of the classes, a class contiguous in memory."""
         eta: FloatArray = np.swapaxes(self.coding.T @ scores, -1, -2)
         return eta
-
-
-def family_named(name: str, n_classes: int = 2) -> Family:
-    """Return the family called ``name``; ``n_classes`` matters to the multinomial alone."""
-    if name == Multinomial.name:
-        return Multinomial(n_classes)
-    named: dict[str, Family] = {f.name: f for f in (Gaussian(), Bernoulli())}
-    if name not in named:
-        known = ", ".join(repr(n) for n in [*named, Multinomial.name])
-        raise ValueError(f"family must be one of {known}; got {name!r}.")
-    return named[name]
 
 
 def _helmert(size: int) -> FloatArray:

@@ -120,14 +120,17 @@ def fit_glm_rows(
     family: Family,
     columns: BoolArray | None = None,
     start: GLMFit | None = None,
-    ridge: float | None = None,
+    ridge: float | FloatArray | None = None,
 ) -> GLMFit:
-    """`fit_glm` on one block in memory, ``weight`` (n,) multiplying the rows' own weights."""
+    """`fit_glm` on one block in memory, ``weight`` (n,) multiplying the rows' own weights.
+
+    For labels ``ridge`` may be one number for each column used, the intercept first.
+    """
     keep = np.ones(rows.X.shape[1], dtype=bool) if columns is None else np.asarray(columns)
     total = rows.weight if weight is None else rows.weight * weight
     penalty = family.ridge if ridge is None else ridge
     if family.closed_form:
-        return _gaussian(moments(Rows(rows.X, rows.y, total)), keep, penalty)
+        return _gaussian(moments(Rows(rows.X, rows.y, total)), keep, float(penalty))
     design = family.design(Rows(rows.X[:, keep], rows.y, total))
     evaluate = partial(expectation, design, family=family, weight=total[None])
     starts = None if start is None else (start,)
@@ -152,7 +155,7 @@ def _newton(
     evaluate: Evaluate,
     family: Family,
     keep: BoolArray,
-    ridge: float,
+    ridge: float | FloatArray,
     n_fits: int,
     starts: tuple[GLMFit, ...] | None,
 ) -> tuple[GLMFit, ...]:
@@ -171,7 +174,7 @@ def _newton(
 
 
 def _newton_fit(
-    state: Climb, k: int, family: Family, keep: BoolArray, ridge: float, status: str
+    state: Climb, k: int, family: Family, keep: BoolArray, ridge: float | FloatArray, status: str
 ) -> GLMFit:
     theta = state.mixtures.theta[k, 0]
     outputs, d = family.n_outputs, len(keep)
@@ -180,8 +183,8 @@ def _newton_fit(
     coef[:, keep] = public[:, 1:]
     weight = float(state.expectation.weight[k])
     curvature = state.expectation.sums.curvature[k, 0]
-    size = len(curvature)
-    inverse = np.linalg.inv(curvature + max(ridge * weight, 1e-300) * np.eye(size))
+    penalty = np.broadcast_to(np.maximum(np.multiply(ridge, weight), 1e-300), theta.shape)
+    inverse = np.linalg.inv(curvature + np.diag(penalty.ravel()))
     blocks = inverse.reshape(*theta.shape, *theta.shape)[:, 1:, :, 1:]
     spread = np.zeros((outputs, d, outputs, d))
     every = np.ones(outputs, dtype=bool)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import chi2
 
-from hetrisk.core.numerics.comparison import environment_fits, instability
+from hetrisk.core.numerics.comparison import cochran_q, environment_fits, instability
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, RowSource
@@ -129,14 +129,13 @@ def _price_and_gain(
     problem = turn.problem
     mixture = replace(problem, risks=problem.risks.mixture())
     cost, saving = np.zeros(problem.n_gates), np.zeros(problem.n_gates)
-    root = 0.5 if family.closed_form else 1.0  # errors are roots of squared losses
     for gate in range(problem.n_gates):
         with_, without = support.copy(), support.copy()
         with_[gate], without[gate] = True, False
         on = np.maximum(mask_values(mixture, np.stack([with_, without])), 1e-12)
-        cost[gate] = (on[1] / on[0]) ** root - 1.0
+        cost[gate] = family.risk(on[1] / on[0]) - 1.0
         across = np.maximum([transfer(pool, with_), transfer(pool, without)], 1e-12)
-        saving[gate] = 1.0 - (across[1] / across[0]) ** root
+        saving[gate] = 1.0 - family.risk(across[1] / across[0])
     return cost, saving
 
 
@@ -144,9 +143,7 @@ def _heterogeneity(coef: FloatArray, error: FloatArray) -> FloatArray:
     """(d,) p-value of equal coefficients (Cochran's Q); nominal, for the clustering saw y."""
     K = len(coef)
     b = coef.reshape(K, -1, coef.shape[-1])
-    precision = 1.0 / np.maximum(error.reshape(b.shape), 1e-12) ** 2
-    centre = (precision * b).sum(axis=0) / precision.sum(axis=0)
-    q = (precision * (b - centre) ** 2).sum(axis=(0, 1))
+    q = cochran_q(b, np.maximum(error.reshape(b.shape), 1e-12) ** 2).sum(axis=0)
     free = max(K - 1, 1) * max(b.shape[1] - 1, 1)
     return np.asarray(chi2.sf(q, free))
 

@@ -23,6 +23,7 @@ from functools import partial
 
 import numpy as np
 
+from hetrisk.core.mixture.criteria import bic, n_parameters
 from hetrisk.core.mixture.mixture import MixtureParameters, fit_mixture
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, RowSource
@@ -131,7 +132,7 @@ def _first_mixture(
     everything = np.ones(rows.n_features, dtype=bool)
     fit = partial(_mixture, rows, family, everything, seed=settings.seed)
     mixtures: list[tuple[MixtureParameters, float]] = settings.run(fit, counts)
-    return max(mixtures, key=partial(_bic, rows, family))
+    return min(mixtures, key=partial(_bic, rows))
 
 
 def _mixture(
@@ -141,8 +142,7 @@ def _mixture(
     return solution.value, float(solution.path[-1])
 
 
-def _bic(rows: RowSource, family: Family, found: tuple[MixtureParameters, float]) -> float:
-    """Mean log likelihood less its BIC penalty."""
-    K = found[0].n_environments
-    free = K * len(family.coding) * (1 + rows.n_features) + K - 1 + int(family.closed_form)
-    return found[1] - 0.5 * free * float(np.log(rows.n_rows)) / rows.n_rows
+def _bic(rows: RowSource, found: tuple[MixtureParameters, float]) -> float:
+    mixture, mean_log_likelihood = found
+    size = n_parameters(mixture, rows.n_features, tied_variance=True)
+    return bic(mean_log_likelihood * rows.n_rows, size, rows.n_rows)

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import betaln
 from scipy.stats import chi2
 
+from hetrisk.core.numerics.comparison import cochran_q
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.glm import GLMFit
 from hetrisk.core.numerics.moments import Moments
@@ -114,14 +115,6 @@ def evidence(coef: FloatArray, variance: FloatArray) -> FloatArray:
     return difference
 
 
-def difference(coef: FloatArray, variance: FloatArray) -> FloatArray:
-    """(p,) Cochran's Q of (K, p) fits: chi square with K - 1 degrees where none differ."""
-    precision = 1.0 / variance
-    centre = (precision * coef).sum(axis=0) / precision.sum(axis=0)
-    statistic: FloatArray = (precision * (coef - centre) ** 2).sum(axis=0)
-    return statistic
-
-
 def evidence_by_group(
     q: Quadratics, groups: IntArray, open_: BoolArray | None = None
 ) -> FloatArray:
@@ -135,7 +128,7 @@ def evidence_by_group(
     keep = open_[owner]
     coef, variance, _ = q.fits(keep)
     strength = _by_group(owner[keep], evidence(coef, variance), n_groups)
-    apart = _by_group(owner[keep], difference(coef, variance), n_groups)
+    apart = _by_group(owner[keep], cochran_q(coef, variance), n_groups)
     freedom = (len(coef) - 1) * np.bincount(owner[keep], minlength=n_groups)
     real = chi2.sf(apart, np.maximum(freedom, 1)) < CHANCE
     statistic, rank = wald(q, groups, open_)
