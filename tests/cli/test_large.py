@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hetrisk import modelfile
-from hetrisk.tables import large, reading
+from hetrisk.tables import inputs, large
 
 from .conftest import run
 
@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def small_memory(monkeypatch):
     """A machine on which nothing fits in memory."""
-    monkeypatch.setattr(reading, "_memory_limit", lambda: 1000)
+    monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
 
 
 def test_a_folder_is_the_table_its_files_make_together(folder, tmp_path):
@@ -72,7 +72,7 @@ def test_blocks_and_memory_agree(folder, tmp_path, monkeypatch):
         part.to_parquet(tmp_path / f"part-{i}.parquet", index=False)
     arguments = ("fit", tmp_path, "-t", "sales", "-d", "label", "-d", "when", "-o")
     assert run(*arguments, tmp_path / "memory").exit_code == 0
-    monkeypatch.setattr(reading, "_memory_limit", lambda: 1000)
+    monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
     assert run(*arguments, tmp_path / "blocks").exit_code == 0
     blocks, memory = (modelfile.load(tmp_path / name) for name in ("blocks", "memory"))
     np.testing.assert_array_equal(blocks[-1].support_, memory[-1].support_)
@@ -100,7 +100,7 @@ def test_a_folder_is_predicted_in_pieces(folder, tmp_path, monkeypatch):
     place, table = folder
     model = tmp_path / "m.hetrisk"
     run("fit", place, "-t", "sales", "--out", model)
-    monkeypatch.setattr(reading, "_memory_limit", lambda: 1000)
+    monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
     monkeypatch.setattr(large, "PIECE_ROWS", 70)
     result = run("predict", model, place, "--json", "--out", tmp_path / "p.parquet")
     assert result.exit_code == 0, result.output
@@ -134,7 +134,7 @@ def test_what_cannot_be_done_in_blocks(
     table.to_parquet(tmp_path / "part.parquet", index=False)
     if "--dask" in arguments:
         monkeypatch.setattr("hetrisk.cli.arguments.SECONDS_TO_ANSWER", 1)
-    monkeypatch.setattr(reading, "_memory_limit", lambda: 100)
+    monkeypatch.setattr(inputs, "memory_limit", lambda: 100)
     result = run("fit", tmp_path, *(("-t", "y") if "-t" not in arguments else ()), *arguments)
     assert result.exit_code == code, result.output
     assert match in result.stderr

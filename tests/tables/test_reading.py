@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetrisk.tables import TableError, read_table, reading
+from hetrisk.tables import TableError, inputs, read_table
 from hetrisk.tables.errors import counted, listed, quoted, shown
 
 ROWS = "a,b\n1,x\n2,y\n"
@@ -92,7 +92,7 @@ def test_parquet_is_known_by_its_content(tmp_path):
         (b'a,b\n1,"' + b"x" * 200_000 + b"\n", "quotation mark is opened and never closed"),
         (b"a,b\n1,\x00\n", "line 2 holds a NUL byte"),
         (b"a,b\n1,caf\xe9\n", "line 2: the byte 0xe9 is not utf-8; say --encoding latin-1"),
-        (b"PK\x03\x04rest", "zip archive or an Excel workbook"),
+        (b"PK\x03\x04rest", "not a readable zip archive"),
         (b"BZh91AY", "bzip2"),
         (b"\xfd7zXZ\x00", "compressed with xz"),
         (b"\x28\xb5\x2f\xfdxx", "zstd"),
@@ -127,7 +127,7 @@ def test_an_empty_folder_and_a_device_are_not_tables(tmp_path):
 
 
 def test_more_text_than_memory_is_refused_before_it_is_held(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_memory_limit", lambda: 1000)
+    monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
     bomb = written(tmp_path, gzip.compress(b"a,b\n" + b"1,2\n" * 100_000))
     with pytest.raises(TableError, match="too much for this machine's memory"):
         read_table(bomb)

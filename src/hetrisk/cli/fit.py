@@ -81,7 +81,7 @@ def fit(
     """
     check_output(out, "--out", data)
     check_output(report, "--report", data)
-    from hetrisk.tables.reading import is_large
+    from hetrisk.tables.parquet import is_large
 
     options["decimal"] = {"point": ".", "comma": ","}.get(options["decimal"])
     if environment is not None:

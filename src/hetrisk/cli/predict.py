@@ -55,8 +55,8 @@ def predict(
     check_output(out, "--out", data, model)
     from hetrisk.cli.terminal import progress, say_notes
     from hetrisk.tables.large import pieces
+    from hetrisk.tables.parquet import is_large
     from hetrisk.tables.predictions import Predictions, write_predictions
-    from hetrisk.tables.reading import is_large
 
     pipeline = open_model(model)
     if probabilities and pipeline[0].description_.task != "classification":

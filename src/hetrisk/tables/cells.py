@@ -33,7 +33,8 @@ _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+")
 
 def canonical(value: str) -> str:
     """Spell a level one way: ``28.0`` in a CSV and the integer 28 in Parquet are both ``28``."""
-    return value.split(".")[0] if _WHOLE.fullmatch(value) else value
+    # The quick look first: a column may hold a million of them.
+    return value.split(".")[0] if value[-1:] == "0" and _WHOLE.fullmatch(value) else value
 
 
 class Cells(ABC):
@@ -109,8 +110,10 @@ class TextCells(Cells):
     ) -> None:
         super().__init__(name)
         self.decimal = decimal
-        codes, raw = pd.factorize(np.asarray(texts, dtype=object), use_na_sentinel=True)
-        stripped = [str(value).strip() for value in raw]
+        if not isinstance(getattr(texts, "dtype", None), pd.StringDtype):
+            texts = np.asarray(texts, dtype=object)
+        codes, raw = pd.factorize(texts, use_na_sentinel=True)
+        stripped = [str(value).strip() for value in np.asarray(raw, dtype=object)]
         known = dict.fromkeys(value for value in stripped if value.lower() not in missing)
         index = {value: i for i, value in enumerate(known)}
         # Code -1 (a missing cell) must pick the last entry of the lookup.
@@ -159,8 +162,7 @@ class TextCells(Cells):
         return self._numbers(self.reading.notation)
 
     def _numbers(self, notation: Notation) -> FloatArray:
-        numbers = np.asarray([notation.read(text) for text in self.values], dtype=float)
-        return self._spread(_finite(numbers))
+        return self._spread(_finite(notation.numbers(self.values)))
 
     def hours(self) -> FloatArray:
         """Each distinct value read once as a time of day."""
@@ -270,7 +272,7 @@ def cells_of(
     if pd.api.types.is_timedelta64_dtype(dtype):
         return NumberCells(label, (column.dt.total_seconds() / 86400).to_numpy(dtype=float))
     if isinstance(dtype, pd.StringDtype):
-        return TextCells(label, column.astype(object), missing, decimal)
+        return TextCells(label, column.array, missing, decimal)
     return _object_cells(label, column, missing, decimal)
 
 

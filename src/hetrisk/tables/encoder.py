@@ -14,7 +14,7 @@ from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Column, Note
 from hetrisk.tables.errors import TableError, listed, quoted
-from hetrisk.tables.inference import LeftOut, understand
+from hetrisk.tables.inference import Decision, LeftOut, understand
 
 MOST_FEATURES = 2000
 
@@ -71,37 +71,43 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_: list[Column] = []
         self.left_out_: list[LeftOut] = []
         self.notes_: list[Note] = []
-        cells = [cells_of(name, X.iloc[:, i], decimal=self.decimal) for i, name in enumerate(names)]
-        for name, column in zip(names, self._settled(cells), strict=True):
-            self._decide(name, column)
+        decisions = self._decisions(X, names)
+        for name in names:
+            decision, notes = decisions[name]
+            if isinstance(decision, LeftOut):
+                self.left_out_.append(decision)
+            else:
+                self.columns_.append(decision)
+                self.notes_ += notes
         self.feature_names_in_ = np.asarray(names, dtype=object)
         self.n_features_in_ = len(names)
         self._check_width()
         return self
 
-    def _settled(self, cells: list[Cells | None]) -> list[Cells | None]:
-        """Let columns that show their decimal mark speak for those that do not."""
-        if self.decimal is not None:
-            return cells
-        marks = {c.reading.notation.decimal for c in cells if c is not None and c.reading.proven}
-        if len(marks) != 1:
-            return cells
-        mark = marks.pop()
-        return [None if c is None else c.with_decimal(mark) for c in cells]
+    def _decisions(self, X: pd.DataFrame, names: list[str]) -> dict[str, Decision]:
+        """Decide column by column; those whose decimal mark is open wait for what others show."""
+        decisions: dict[str, Decision] = {}
+        marks: set[str] = set()
+        waiting: list[Cells] = []
+        for position, name in enumerate(names):
+            cells = cells_of(name, X.iloc[:, position], decimal=self.decimal)
+            if cells is None:
+                reason = "it holds lists, bytes or other things that are not single values"
+                decisions[name] = (LeftOut(name, reason), [])
+            elif cells.reading.open and self.decimal is None:
+                waiting.append(cells)
+            else:
+                marks |= {cells.reading.notation.decimal} if cells.reading.proven else set()
+                decisions[name] = self._decide(cells)
+        mark = marks.pop() if len(marks) == 1 else None
+        for cells in waiting:
+            told = cells if mark is None else cells.with_decimal(mark)
+            decisions[cells.name] = self._decide(told)
+        return decisions
 
-    def _decide(self, name: str, cells: Cells | None) -> None:
-        if cells is None:
-            reason = "it holds lists, bytes or other things that are not single values"
-            self.left_out_.append(LeftOut(name, reason))
-            return
-        decision, notes = understand(
-            cells, category=name in self.category, named=name in self.named
-        )
-        if isinstance(decision, LeftOut):
-            self.left_out_.append(decision)
-        else:
-            self.columns_.append(decision)
-            self.notes_ += notes
+    def _decide(self, cells: Cells) -> Decision:
+        category, named = cells.name in self.category, cells.name in self.named
+        return understand(cells, category=category, named=named)
 
     def _check_width(self) -> None:
         width = sum(len(column.feature_names) for column in self.columns_)

@@ -16,6 +16,11 @@ class TableError(ValueError):
     """A table that cannot be used, and why, in a sentence its owner can act on."""
 
 
+def needs(what: str, package: str, extra: str) -> TableError:
+    """Return the error that says which line installs what is missing."""
+    return TableError(f"{what} needs {package}: pip install 'hetrisk[{extra}]'")
+
+
 def shown(text: object, longest: int = LONGEST_SHOWN) -> str:
     """Return ``text`` fit for a terminal or a message: no control codes, not too long.
 

@@ -27,12 +27,14 @@ from hetrisk.tables.columns import (
     TimeColumn,
 )
 from hetrisk.tables.errors import counted, listed, quoted, shown
+from hetrisk.tables.notation import clock
 
 MOST_LEVELS = 20  # levels of a category with a feature of their own
 RARE_SHARE = 0.01  # a level in fewer rows than this shares the feature of the rare ones
 RARE_ROWS = 5
 MISTYPED_SHARE = 0.05  # of the cells of a number column may be text, treated as missing
 DISTINCT_SHARE = 0.5  # text with more distinct values than this is an identifier or free text
+MOST_SPELLINGS = 8  # of two words: yes, Yes, YES, no, No, NO
 LONGEST_DATE = 40
 FEWEST_DATE_DIGITS = 5  # a day, a month by name, a year
 DATE_FORMATS = {
@@ -125,6 +127,8 @@ def _constant(cells: Cells) -> Decision | None:
 
 def _truth(cells: Cells) -> Decision | None:
     _, levels = cells.levels()
+    if len(levels) > MOST_SPELLINGS:
+        return None
     found = {level.lower() for level in levels}
     words = next((pair for pair in TRUE_WORDS if found == set(pair)), None)
     if words is None:
@@ -138,8 +142,11 @@ def _truth(cells: Cells) -> Decision | None:
 
 
 def _time(cells: Cells) -> Decision | None:
+    _, levels = cells.levels()
+    if not cells.is_text or np.isnan(clock(levels[0])):
+        return None
     hours = cells.hours()
-    if not cells.is_text or (np.isnan(hours) & ~cells.missing).any():
+    if (np.isnan(hours) & ~cells.missing).any():
         return None
     fill = float(np.nanmedian(hours))
     day = np.nanmax(hours) < 24

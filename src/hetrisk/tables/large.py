@@ -21,8 +21,10 @@ from hetrisk.tables.cells import MISSING_IN_TARGET, cells_of
 from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError, quoted
 from hetrisk.tables.model import prepare
-from hetrisk.tables.reading import Table, parquet_parts
-from hetrisk.tables.target import REGRESSION
+from hetrisk.tables.notation import Notation
+from hetrisk.tables.parquet import parquet_parts
+from hetrisk.tables.reading import Table
+from hetrisk.tables.target import REGRESSION, Target
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +56,7 @@ def fit_parquet(path: Path, target: str, *, cluster: bool = False, **options: An
         ready = prepare(sample, target, **options)
         encoder = ready.encoder
         encoder.description_ = replace(encoder.description_, n_rows=n_rows)
-        ready.model.fit(encoded_blocks(path, encoder, target, ready.target.task, cluster=cluster))
+        ready.model.fit(encoded_blocks(path, encoder, ready.target, cluster=cluster))
     except (ImportError, ValueError) as error:
         # What blocks find wrong with a file is said as ValueError, with the file and the row.
         raise TableError(str(error)) from error
@@ -62,7 +64,7 @@ def fit_parquet(path: Path, target: str, *, cluster: bool = False, **options: An
 
 
 def encoded_blocks(
-    path: Path, encoder: TableEncoder, target: str, task: str, *, cluster: bool = False
+    path: Path, encoder: TableEncoder, target: Target, *, cluster: bool = False
 ) -> Blocks:
     """Return the rows of Parquet files as a fitted encoder reads them."""
     from hetrisk.blocks.encoded import EncodedBlocks, Encoding, encoded_on_cluster
@@ -71,8 +73,8 @@ def encoded_blocks(
         columns=tuple(column.name for column in encoder.columns_),
         feature_names=tuple(encoder.get_feature_names_out()),
         features=_Features(encoder),
-        target=target,
-        targets=_Targets(task, encoder.decimal),
+        target=target.name,
+        targets=_Targets(target.task, target.notation),
     )
     return encoded_on_cluster(path, encoding) if cluster else EncodedBlocks(path, encoding)
 
@@ -92,14 +94,14 @@ class _Targets:
     """The target as `hetrisk.tables.read_target` reads it: numbers, or classes as text."""
 
     task: str
-    decimal: str | None
+    notation: Notation
 
     def __call__(self, column: pd.Series) -> np.ndarray:
-        cells = cells_of(column.name, column, MISSING_IN_TARGET, self.decimal)
+        cells = cells_of(column.name, column, MISSING_IN_TARGET)
         if cells is None:
             raise ValueError(f"the target {quoted(column.name)} does not hold single values")
         if self.task == REGRESSION:
-            return cells.numbers()
+            return cells.numbers(self.notation)
         codes, levels = cells.levels()
         return np.asarray([*levels, None], dtype=object)[codes]
 

@@ -16,6 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from hetrisk.core.numerics.rows import FloatArray
+
 POINT, COMMA = ".", ","
 MARK_NAMES = {",": "commas", ".": "points", " ": "blanks", "'": "apostrophes"}
 READABLE_SHARE = 0.95  # of the texts must look like numbers before their notation is judged
@@ -111,8 +113,15 @@ class Notation:
             return amount.unit == "" and amount.body.strip("0.,") == ""
         return amount.unit == ""
 
+    def numbers(self, texts: Sequence[str]) -> FloatArray:
+        """Return the number each text spells, NaN where it spells none."""
+        plain = plain_numbers(texts) if self == PLAIN else None
+        return np.asarray([self.read(t) for t in texts], dtype=float) if plain is None else plain
+
     def described(self, texts: Iterable[str]) -> list[str]:
         """Return what the owner of these texts should know about the notation, a clause each."""
+        if self == PLAIN:
+            return []
         mark = self.thousands or self.decimal
         example = min((text for text in texts if mark in text and self.spells(text)), default="")
         shown = f" ('{example}' is {self.read(example):.12g})" if example else ""
@@ -166,6 +175,16 @@ def parse_number(text: str) -> float:
         return float(text)
     except ValueError:
         return np.nan
+
+
+def plain_numbers(texts: Sequence[str]) -> FloatArray | None:
+    """Return the numbers of texts that are all written as programs write them, else None."""
+    if not all(map(str.isascii, texts)) or any("_" in text for text in texts):
+        return None
+    try:
+        return np.fromiter(map(float, texts), dtype=np.float64, count=len(texts))
+    except ValueError:
+        return None
 
 
 def clock(text: str) -> float:
@@ -228,7 +247,8 @@ def notation_of(texts: Sequence[str], decimal: str | None = None) -> Reading:
 
 def _are_plain(texts: Sequence[str], decimal: str | None) -> bool:
     """Whether all are numbers as programs write them, and no point may separate thousands."""
-    if any(np.isnan(parse_number(text)) for text in texts):
+    numbers = plain_numbers(texts)
+    if numbers is None or np.isnan(numbers).any():
         return False
     return decimal == POINT or not _all_in_threes((t for t in texts if "." in t), POINT)
 

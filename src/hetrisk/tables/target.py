@@ -17,6 +17,8 @@ from hetrisk.core.numerics.rows import BoolArray
 from hetrisk.tables.cells import MISSING_IN_TARGET, Cells, cells_of
 from hetrisk.tables.columns import Note
 from hetrisk.tables.errors import TableError, counted, listed, quoted
+from hetrisk.tables.notation import PLAIN, Notation
+from hetrisk.tables.reading import header_hint
 
 REGRESSION = "regression"
 CLASSIFICATION = "classification"
@@ -44,6 +46,7 @@ class Target:
     values : the target of the known rows: numbers, or classes as text.
     known : (n,) which rows of the table have a target.
     notes : what was done.
+    notation : how its numbers are written.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Target:
     values: np.ndarray
     known: BoolArray
     notes: tuple[Note, ...]
+    notation: Notation = PLAIN
 
 
 def read_target(
@@ -70,6 +74,7 @@ def read_target(
     if name not in labels:
         raise TableError(
             f"there is no column {quoted(name)} to predict; the columns are {listed(labels, 12)}"
+            f"{header_hint(labels)}"
         )
     cells = cells_of(name, frame.iloc[:, labels.index(name)], MISSING_IN_TARGET, decimal)
     if cells is None:
@@ -89,7 +94,7 @@ def read_target(
     if not known.all():
         gone = counted(int((~known).sum()), "row")
         notes.append(Note(name, f"{gone} without a value left out: it is the target"))
-    return Target(name, chosen, reason, values, known, tuple(notes))
+    return Target(name, chosen, reason, values, known, tuple(notes), cells.reading.notation)
 
 
 def _infer_task(cells: Cells) -> tuple[str, str]:

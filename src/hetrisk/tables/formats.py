@@ -1,0 +1,186 @@
+"""Formats other than delimited text: Feather, Excel, Stata, JSON lines, and Parquet next door.
+
+Each is told apart by its first bytes and read by the library that knows it, imported only then.
+Whatever that library finds wrong becomes one sentence with the file's name.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+import pandas as pd
+
+from hetrisk.tables import inputs
+from hetrisk.tables.errors import TableError, needs, quoted
+from hetrisk.tables.inputs import Input, unreadable
+from hetrisk.tables.parquet import read_parquet
+
+FOREIGN = {
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save it as .xlsx or CSV",
+    b"BZh": "compressed with bzip2; only gzip is read",
+    b"\xfd7zXZ": "compressed with xz; only gzip is read",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; only gzip is read",
+    b"\x89HDF": "an HDF5 file; save the table as CSV or Parquet",
+    b"SQLite": "an SQLite database; save the table as CSV or Parquet",
+    b"%PDF": "a PDF; save the table as CSV",
+    b"\x80\x02": "a pickle; save the table as CSV or Parquet",
+    b"\x80\x03": "a pickle; save the table as CSV or Parquet",
+    b"\x80\x04": "a pickle; save the table as CSV or Parquet",
+    b"\x80\x05": "a pickle; save the table as CSV or Parquet",
+}
+_SPACE = "\ufeff \t\r\n"
+Reader = Callable[[Input], tuple[pd.DataFrame, list[str]]]
+
+
+def reader_of(source: Input) -> Reader | None:
+    """Return what reads the input's format; None for text in lines."""
+    start = source.start
+    if start.startswith(b"PAR1"):
+        return read_parquet
+    if start.startswith((b"ARROW1", b"FEA1")):
+        return read_feather
+    if start.startswith(b"PK\x03\x04"):
+        return read_workbook
+    if start.startswith(b"<stata_d") or (start[:1] in b"qrs" and start[1:3] in (b"\1\1", b"\2\1")):
+        return read_stata
+    for magic, what in FOREIGN.items():
+        if start.startswith(magic):
+            raise TableError(f"{source.quoted} is {what}")
+    return None
+
+
+def read_feather(source: Input) -> tuple[pd.DataFrame, list[str]]:
+    """Read a Feather file (Arrow's file format)."""
+    try:
+        import pyarrow as pa
+        import pyarrow.feather as feather
+    except ImportError:
+        raise needs("reading Feather", "pyarrow", "formats") from None
+    try:
+        with source.open() as file:
+            return feather.read_table(file).to_pandas(ignore_metadata=True), []
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(source, "Feather file", error) from None
+
+
+def read_workbook(source: Input) -> tuple[pd.DataFrame, list[str]]:
+    """Read the first sheet of an Excel workbook: its first row names the columns."""
+    _refuse_other_archives(source)
+    try:
+        import openpyxl
+    except ImportError:
+        raise needs("reading an Excel workbook", "openpyxl", "formats") from None
+    try:
+        with source.open() as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # openpyxl warns of styles and buttons it skips
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            sheets = [sheet.title for sheet in book.worksheets]
+            if not sheets:
+                raise TableError(f"{source.quoted} holds no sheet with cells")
+            lines = list(book.worksheets[0].iter_rows(values_only=True))
+            book.close()
+    except TableError:
+        raise
+    except Exception as error:  # openpyxl raises whatever the XML made it stumble over
+        raise unreadable(source, "Excel workbook", error) from None
+    notes = []
+    if len(sheets) > 1:
+        notes.append(f"only the first of {len(sheets)} sheets ({quoted(sheets[0])}) was read")
+    return _from_lines(lines), notes
+
+
+def _refuse_other_archives(source: Input) -> None:
+    try:
+        with source.open() as file, zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+            expanded = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, OSError) as error:
+        raise unreadable(source, "zip archive", error) from None
+    if "xl/workbook.xml" not in names:
+        raise TableError(f"{source.quoted} is a zip archive; unpack it, and fit the table inside")
+    if expanded > inputs.memory_limit():
+        raise TableError(f"{source.quoted} does not fit in memory once it is unpacked")
+
+
+def _from_lines(lines: list[tuple[Any, ...]]) -> pd.DataFrame:
+    """Return the frame of a sheet: blank lines dropped, blank columns at the right cut off."""
+    lines = [line for line in lines if any(cell is not None for cell in line)]
+    if not lines:
+        return pd.DataFrame()
+    width = max(i + 1 for line in lines for i, cell in enumerate(line) if cell is not None)
+    padded = [(*line[:width], *(None,) * (width - len(line))) for line in lines]
+    names = ["" if name is None else str(name).strip() for name in padded[0]]
+    columns = zip(*padded[1:], strict=True) if len(padded) > 1 else ((),) * width
+    series = [pd.Series(list(column), dtype=object).infer_objects() for column in columns]
+    frame = pd.concat(series, axis=1) if series else pd.DataFrame()
+    frame.columns = pd.Index(names)
+    return frame
+
+
+def read_stata(source: Input) -> tuple[pd.DataFrame, list[str]]:
+    """Read a Stata file; values with labels become the labels."""
+    try:
+        with source.open() as file:
+            data = io.BytesIO(file.read())
+        try:
+            return pd.read_stata(data), []
+        except ValueError as error:
+            if "not unique" not in str(error):
+                raise
+            data.seek(0)
+            notes = ["numbers kept in place of their labels, which are not distinct"]
+            return pd.read_stata(data, convert_categoricals=False), notes
+    except Exception as error:  # a damaged file breaks the parser in many ways
+        raise unreadable(source, "Stata file", error) from None
+
+
+def is_json(first_line: str) -> bool:
+    """Whether a text begins as JSON records do."""
+    line = first_line.lstrip(_SPACE)
+    if line.startswith("["):
+        return line[1:].lstrip()[:1] in ("{", "")
+    try:
+        return line.startswith("{") and isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def read_json(text: Iterator[str], source: Input) -> tuple[pd.DataFrame, list[str]]:
+    """Read JSON lines, one object a line, or one array of objects."""
+    lines = enumerate(text, start=1)
+    first = next((number, line) for number, line in lines if line.strip(_SPACE))
+    if first[1].lstrip(_SPACE).startswith("["):
+        whole = "".join([first[1], *(line for _, line in lines)])
+        return pd.DataFrame.from_records(_array(whole, source)), []
+    records = []
+    for number, line in chain([first], lines):
+        if line.strip():
+            record = _parsed(line.rstrip(), source, number)
+            if not isinstance(record, dict):
+                raise TableError(f"{source.quoted}, line {number}: not a JSON object")
+            records.append(record)
+    return pd.DataFrame.from_records(records), []
+
+
+def _array(text: str, source: Input) -> list[dict[str, Any]]:
+    records = _parsed(text, source, 1)
+    strange = [i for i, record in enumerate(records) if not isinstance(record, dict)]
+    if strange:
+        raise TableError(f"{source.quoted}: item {strange[0] + 1} is not a JSON object")
+    return records
+
+
+def _parsed(text: str, source: Input, line: int) -> Any:
+    try:
+        return json.loads(text.lstrip("\ufeff"))
+    except json.JSONDecodeError as error:
+        where = line + error.lineno - 1
+        raise TableError(f"{source.quoted}, line {where}: not JSON ({error.msg})") from None
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{source.quoted}, line {line}: not JSON ({error})") from None

@@ -1,0 +1,99 @@
+"""Where the bytes of a table come from: a file, or standard input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from hetrisk.tables.errors import TableError, quoted
+
+STANDARD_INPUT = "-"
+MAGIC_BYTES = 8
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+@dataclass(frozen=True)
+class Input:
+    """The bytes of a table, that can be opened again and again.
+
+    Attributes
+    ----------
+    name : of the file, without its folder.
+    path : the file or folder, or None where the bytes came from a pipe.
+    held : the bytes that came from a pipe.
+    """
+
+    name: str
+    path: Path | None
+    held: bytes = b""
+
+    def open(self) -> IO[bytes]:
+        """Open the bytes as they are."""
+        return io.BytesIO(self.held) if self.path is None else self.path.open("rb")
+
+    def unpacked(self) -> IO[bytes]:
+        """Open the bytes, decompressed where they are gzipped."""
+        if self.start.startswith(b"\x1f\x8b"):
+            place = io.BytesIO(self.held) if self.path is None else self.path
+            return cast("IO[bytes]", gzip.open(place, "rb"))
+        return self.open()
+
+    @property
+    def start(self) -> bytes:
+        """The first few bytes, by which formats are told apart."""
+        with self.open() as file:
+            return file.read(MAGIC_BYTES)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder of files, read as one table."""
+        return self.path is not None and self.path.is_dir()
+
+    @property
+    def quoted(self) -> str:
+        """The name for a message."""
+        return "standard input" if self.path is None else quoted(self.name)
+
+
+def input_of(path: str | os.PathLike[str]) -> Input:
+    """Return the input a path means; ``-`` is standard input, read whole."""
+    if str(path) == STANDARD_INPUT:
+        return _standard_input()
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise TableError(f"{quoted(path.name)} is not a regular file")
+    return Input(path.name, path)
+
+
+def _standard_input() -> Input:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise TableError("standard input is a terminal: pipe a table into it, or name a file")
+    limit = memory_limit()
+    data = sys.stdin.buffer.read(limit + 1)
+    if len(data) > limit:
+        raise TableError(
+            f"standard input holds more than {limit / 2**30:.1f} GB, too much for this machine's "
+            "memory: write it to a file first"
+        )
+    return Input("standard input", None, data)
+
+
+def unreadable(source: Input, what: str, error: BaseException) -> TableError:
+    """Return the error for a file whose format is known and whose contents are broken."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return TableError(f"{source.quoted} is not a readable {what}: {lines[0]}")
+
+
+def memory_limit() -> int:
+    """Bytes a table may take with room to work: an eighth of the memory of machine or container."""
+    pages = os.sysconf("SC_PHYS_PAGES")
+    memory = os.sysconf("SC_PAGE_SIZE") * pages
+    with suppress(OSError, ValueError):  # no container, or one without a limit ("max")
+        memory = min(memory, int(_CGROUP_LIMIT.read_text()))
+    return memory // 8

@@ -1,0 +1,95 @@
+"""Parquet as a table: a file, or the files of a folder as the one table they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from hetrisk.tables import inputs
+from hetrisk.tables.errors import TableError, needs, quoted
+from hetrisk.tables.inputs import Input, unreadable
+
+if TYPE_CHECKING:
+    from hetrisk.blocks.files import ParquetPart
+
+TEXT_BYTES = 64  # what a text of a few letters takes in a data frame
+
+
+def is_large(path: Path) -> bool:
+    """Whether the path is Parquet, a file or a folder, whose table would not fit in memory."""
+    source = Input(path.name, path)
+    if not path.is_dir() and not (path.is_file() and source.start.startswith(b"PAR1")):
+        return False
+    try:
+        parts = parquet_parts(path)
+    except (ValueError, OSError):
+        return False  # reading it will say what is missing or wrong
+    return decoded_bytes(parts) > inputs.memory_limit()
+
+
+def decoded_bytes(parts: list[ParquetPart]) -> int:
+    """Bytes the table takes in memory, about.
+
+    What a file says of itself is the size of its encoded columns: one with a few distinct values
+    is a hundred times larger once it is decoded.
+    """
+    return sum(part.n_rows * sum(_width(f.type) for f in part.schema) for part in parts)
+
+
+def _width(kind: Any) -> int:
+    try:
+        return max(8, int(kind.bit_width) // 8)  # numbers become float64
+    except ValueError:  # text and lists have no fixed width
+        return TEXT_BYTES
+
+
+def parquet_parts(path: Path) -> list[ParquetPart]:
+    """Open the footers of the Parquet files a path means: itself, or a folder's at any depth."""
+    try:
+        import pyarrow  # noqa: F401
+
+        from hetrisk.blocks import files
+    except ImportError:
+        raise needs("reading Parquet", "pyarrow", "parquet") from None
+    try:
+        parts = files.open_parts(files.parquet_paths(path))
+        files.check_same_columns(parts)
+    except FileNotFoundError:
+        raise TableError(f"{quoted(path.name)} is a folder without Parquet files") from None
+    except ValueError as error:
+        raise TableError(str(error)) from None
+    return parts
+
+
+def read_parquet(source: Input) -> tuple[pd.DataFrame, list[str]]:
+    """Read Parquet whole: a file, a folder, or what came through a pipe."""
+    if source.path is None:
+        return _read_pipe(source), []
+    parts = parquet_parts(source.path)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from hetrisk.blocks import files
+
+    if decoded_bytes(parts) > inputs.memory_limit():
+        raise TableError(f"{source.quoted} does not fit in memory")
+    try:
+        table = files.concatenated([pq.ParquetFile(part.path).read() for part in parts])
+        return table.to_pandas(ignore_metadata=True), []
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(source, "Parquet file", error) from None
+
+
+def _read_pipe(source: Input) -> pd.DataFrame:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise needs("reading Parquet", "pyarrow", "parquet") from None
+    try:
+        frame: pd.DataFrame = pq.ParquetFile(source.open()).read().to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(source, "Parquet file", error) from None
+    return frame
