@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetrisk.tables import LeftOut, TableEncoder, TableError, read_target
+from hetrisk import modelfile
+from hetrisk.tables import LeftOut, Table, TableEncoder, TableError, read_target
 from hetrisk.tables.cells import TextCells
 from hetrisk.tables.columns import CategoryColumn, NumberColumn, TimeColumn
 from hetrisk.tables.inference import understand
+from hetrisk.tables.model import fit_table
 from hetrisk.tables.notation import Notation, clock, notation_of
 
 
@@ -126,6 +128,24 @@ def test_new_rows_are_read_as_the_training_rows_were():
     plain, _ = understand(TextCells("x", ["7.5", "656"]))
     with pytest.raises(TableError, match="row 1: '1,234' is not a number"):
         plain.encode(TextCells("x", ["1,234"]))
+
+
+def test_the_notation_travels_with_the_model(tmp_path):
+    rng = np.random.default_rng(0)
+    pay = rng.integers(200, 9000, 80)
+    frame = pd.DataFrame(
+        {
+            "pay": [f"{value:,}" for value in pay],
+            "at": [f"{hour}:30" for hour in rng.integers(0, 24, 80)],
+            "paid": rng.choice(["ja", "nein"], 80),
+            "y": [f"{value:,.2f} EUR" for value in 3 * pay + rng.normal(size=80)],
+        }
+    )
+    model = fit_table(Table(frame, "pay.csv"), "y")
+    modelfile.save(model, tmp_path / "m.hetrisk")
+    again = modelfile.load(tmp_path / "m.hetrisk")
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    assert abs(model.predict(frame) - 3 * pay).max() < 10
 
 
 def test_texts_with_a_few_numbers_stay_categories():

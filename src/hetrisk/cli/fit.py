@@ -24,6 +24,7 @@ Examples:
   hetrisk fit patients.parquet --target outcome --drop visit --category ward
   hetrisk fit shops/ --target sales             a folder of Parquet files, larger than memory
   hetrisk fit houses.csv --target price --json | jq .verdict
+  zcat houses.csv.gz | hetrisk fit - --target price
 
 Exit codes: 0 when all went well, 1 when something in the data or on the disk has to be mended, 2
 when the command was mistyped.
@@ -72,9 +73,11 @@ def fit(
     delimiter: str | None,
     **options: Any,
 ) -> None:
-    """Fit a stable model to the table in DATA: CSV, TSV or Parquet, gzipped or not.
+    """Fit a stable model to the table in DATA.
 
-    Columns are understood by themselves: numbers, yes and no, categories, dates. Missing values
+    CSV, TSV or JSON lines (gzipped or not), Parquet (a file or a folder), Feather, Excel or Stata;
+    a dash reads standard input. Columns are understood by themselves: numbers as people write
+    them, yes and no, categories, dates, times. Missing values
     are filled in; identifiers and constant columns are left out; every such step is noted. Then
     hetrisk looks for hidden environments and leaves out the columns whose relation to the target
     changes between them.
