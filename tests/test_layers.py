@@ -34,7 +34,7 @@ ROOMS = {
     "reach": {NUMERICS, RESULT},
     "pooled": {NUMERICS, MIXTURE, RESULT},
 }
-DRIVERS = {"search", "settings"}  # above the rooms of core: they may import any of them
+DRIVERS = {"pricing", "search", "settings"}  # above the rooms of core: they may import any of them
 CORE_MAY_IMPORT = {"__future__", "numpy", "scipy", "hetrisk"}
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
+from hetrisk.core.result import HintColumn
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")
@@ -22,9 +23,11 @@ class Blocks(ABC):
     ----------
     environment_labels : distinct labels of known environments, sorted, in the order of the
         columns of ``Rows.environments``; None where labels were not given.
+    hint_columns : what the columns of ``Rows.hints`` are.
     """
 
     environment_labels: np.ndarray | None = None
+    hint_columns: tuple[HintColumn, ...] = ()
 
     @property
     @abstractmethod
@@ -79,7 +82,14 @@ class Blocks(ABC):
 
         Applied block by block: no copy of the table is made.
         """
-        return StandardisedBlocks(self, Standardise(centre, scale))
+        return self.viewed(Standardise(centre, scale))
+
+    def viewed(self, transform: Callable[[Rows], Rows], n_features: int | None = None) -> Blocks:
+        """See the same rows through a picklable function of each block.
+
+        ``n_features`` says how many features come out, where that is not what goes in.
+        """
+        return ViewedBlocks(self, transform, n_features)
 
 
 @dataclass(frozen=True)
@@ -93,7 +103,7 @@ class Standardise:
         X = rows.X - self.centre[:-1]
         X *= 1.0 / self.scale[:-1]  # in place, and a product: every pass over the rows does this
         y = (rows.y - self.centre[-1]) / self.scale[-1]
-        return Rows(X, y, rows.weight, rows.environments)
+        return replace(rows, X=X, y=y)
 
 
 @dataclass(frozen=True)
@@ -105,13 +115,20 @@ class _Composed(Generic[R]):
         return self.outer(self.inner(rows))
 
 
-class StandardisedBlocks(Blocks):
-    """A view of other blocks through `Standardise`."""
+class ViewedBlocks(Blocks):
+    """A view of other blocks through a function of each."""
 
-    def __init__(self, source: Blocks, transform: Standardise) -> None:
+    def __init__(
+        self,
+        source: Blocks,
+        transform: Callable[[Rows], Rows],
+        n_features: int | None = None,
+    ) -> None:
         self.source = source
         self.transform = transform
+        self._n_features = source.n_features if n_features is None else n_features
         self.environment_labels = source.environment_labels
+        self.hint_columns = source.hint_columns
 
     @property
     def n_rows(self) -> int:
@@ -121,7 +138,7 @@ class StandardisedBlocks(Blocks):
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.source.n_features
+        return self._n_features
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -143,11 +160,11 @@ class StandardisedBlocks(Blocks):
 
     def encoded(self, classes: np.ndarray) -> Blocks:
         """Return the rows with targets as positions in ``classes``, then standardised."""
-        return StandardisedBlocks(self.source.encoded(classes), self.transform)
+        return ViewedBlocks(self.source.encoded(classes), self.transform, self._n_features)
 
     def without_target(self) -> Blocks:
         """Return the standardised features alone."""
-        return StandardisedBlocks(self.source.without_target(), self.transform)
+        return ViewedBlocks(self.source.without_target(), self.transform, self._n_features)
 
     def sum(self, function: Callable[[Rows], T]) -> T:
         """Apply ``function`` to every standardised block and add up the results."""
@@ -210,18 +227,21 @@ class SampleCache:
 def take(rows: Rows, index: np.ndarray | slice) -> Rows:
     """Return some rows of a block."""
     environments = None if rows.environments is None else rows.environments[index]
-    return Rows(rows.X[index], rows.y[index], rows.weight[index], environments)
+    hints = None if rows.hints is None else rows.hints[index]
+    return Rows(rows.X[index], rows.y[index], rows.weight[index], environments, hints)
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
     """Rows of several blocks, one below the other."""
-    first = parts[0].environments
     environments = [p.environments for p in parts if p.environments is not None]
+    hints = [p.hints for p in parts if p.hints is not None]
     return Rows(
         np.concatenate([p.X for p in parts]),
         np.concatenate([p.y for p in parts]),
         np.concatenate([p.weight for p in parts]),
-        None if first is None else np.concatenate(environments),
+        np.concatenate(environments) if environments else None,
+        np.concatenate(hints) if hints else None,
+        parts[0].start,
     )
 
 

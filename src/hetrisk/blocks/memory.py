@@ -30,6 +30,8 @@ class ArrayBlocks(Blocks):
     y : (n,) targets.
     weight : (n,) sample weights, or None for ones.
     environments : (n, K) responsibilities, or None.
+    hints : (n, m) side information as numbers, or None.
+    start : position of the first row, where these are part of a larger table.
     """
 
     def __init__(
@@ -38,8 +40,11 @@ class ArrayBlocks(Blocks):
         y: np.ndarray,
         weight: np.ndarray | None = None,
         environments: np.ndarray | None = None,
+        hints: np.ndarray | None = None,
+        start: int = 0,
     ) -> None:
         self.X, self.y, self.weight, self.environments = X, y, weight, environments
+        self.hints, self.start = hints, start
         self.block_rows = max(256, BLOCK_BYTES // (8 * (X.shape[1] + 1)))
 
     @property
@@ -76,7 +81,11 @@ class ArrayBlocks(Blocks):
     def encoded(self, classes: np.ndarray) -> ArrayBlocks:
         """Return the same rows with targets as positions in ``classes``."""
         codes = codes_in(check_classes(classes), self.y)
-        return ArrayBlocks(self.X, codes, self.weight, self.environments)
+        return ArrayBlocks(self.X, codes, self.weight, self.environments, self.hints, self.start)
+
+    def carrying(self, environments: np.ndarray | None, hints: np.ndarray | None) -> ArrayBlocks:
+        """Return the same rows with what is known about them."""
+        return ArrayBlocks(self.X, self.y, self.weight, environments, hints, self.start)
 
     def sample(self, size: int, seed: int) -> Rows:
         """At most ``size`` rows drawn without replacement."""
@@ -91,11 +100,12 @@ class ArrayBlocks(Blocks):
         return reduce(add, (function(self._block(start)) for start in starts))
 
     def _block(self, start: int) -> Rows:
-        return self._take(slice(start, start + self.block_rows))
+        return self._take(slice(start, start + self.block_rows), self.start + start)
 
-    def _take(self, index: slice | np.ndarray) -> Rows:
+    def _take(self, index: slice | np.ndarray, start: int = 0) -> Rows:
         X: FloatArray = np.asarray(self.X[index], dtype=np.float64)
         y: FloatArray = np.asarray(self.y[index], dtype=np.float64)
         weight = np.ones(len(y)) if self.weight is None else np.asarray(self.weight[index], float)
         environments = None if self.environments is None else self.environments[index]
-        return Rows(X, y, weight, environments)
+        hints = None if self.hints is None else self.hints[index]
+        return Rows(X, y, weight, environments, hints, start)

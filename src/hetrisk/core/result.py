@@ -5,17 +5,20 @@ The search works on standardised rows; the estimators translate to the user's sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from hetrisk.core.numerics.partition import Partition
-from hetrisk.core.numerics.rows import BoolArray, FloatArray
+import numpy as np
 
-INVARIANT = "invariant"  # variant features were found and left out
-HOMOGENEOUS = "homogeneous"  # no usable heterogeneity: plain ERM
-UNSTABLE = "unstable"  # heterogeneity found, but no feature set is safe: plain ERM, with a warning
-VERDICTS = (INVARIANT, HOMOGENEOUS, UNSTABLE)
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
+
+INVARIANT = "invariant"  # columns left out, or directions shrunk: the model pays at the reach
+HOMOGENEOUS = "homogeneous"  # searched, nothing usable: plain ERM
+UNSTABLE = "unstable"  # environments differ, but no answer is safe: plain ERM, with a warning
+UNSEARCHED = "unsearched"  # too few rows to look: plain ERM
+VERDICTS = (INVARIANT, HOMOGENEOUS, UNSTABLE, UNSEARCHED)
 
 
 def silent(message: str) -> None:
@@ -28,11 +31,53 @@ def one_by_one(function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any
 
 
 @dataclass(frozen=True)
+class Labels:
+    """Environments that the user named.
+
+    Attributes
+    ----------
+    names : of the environments.
+    position : column of the hints that holds their codes; None where rows carry responsibilities.
+    ordered : whether the names have an order: numbers, dates.
+    """
+
+    names: tuple[str, ...]
+    position: int | None
+    ordered: bool
+
+
+@dataclass(frozen=True)
+class HintColumn:
+    """A column of side information.
+
+    Attributes
+    ----------
+    name : as the user calls it.
+    kind : "category", "number" or "date" (days since 1970).
+    position : column of the hints that holds it.
+    levels : names of the codes of a category, in order; () for the others.
+    missing : whether values are missing.
+    """
+
+    name: str
+    kind: str
+    position: int
+    levels: tuple[str, ...] = ()
+    missing: bool = False
+
+
+@dataclass(frozen=True)
 class SearchSettings:
     """What a search is asked to do; None stands for "auto".
 
     Attributes
     ----------
+    reach : how far a shift may go.
+    form : "columns" or "directions".
+    keep : (d,) columns that never leave; None for none.
+    environments : those the user named, or None.
+    hints : columns of side information.
+    feature_names : of the columns, for messages.
     n_environments : number of environments of a partition, or None to choose it.
     max_rounds : most rounds of clustering and selection.
     invariance_penalty : strength of the penalty on what differs between environments, or None.
@@ -44,6 +89,12 @@ class SearchSettings:
         several at a time.
     """
 
+    reach: float = 2.0
+    form: str = "columns"
+    keep: BoolArray | None = None
+    environments: Labels | None = None
+    hints: tuple[HintColumn, ...] = ()
+    feature_names: tuple[str, ...] | None = None
     n_environments: int | None = None
     max_rounds: int = 10
     invariance_penalty: float | None = None
@@ -53,57 +104,249 @@ class SearchSettings:
     verbose: Callable[[str], None] = silent
     run: Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]] = one_by_one
 
+    def name(self, column: int) -> str:
+        """What to call a column in a sentence."""
+        return f"x{column}" if self.feature_names is None else self.feature_names[column]
+
+    def kept(self, d: int) -> BoolArray:
+        """(d,) columns that never leave."""
+        return np.zeros(d, dtype=bool) if self.keep is None else self.keep
+
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured about each of the d features; every array has length d.
+    """What decided about each of the d columns; every array has length d.
 
     Attributes
     ----------
-    instability : spread of the feature's coefficient over environments beyond its standard
-        error, relative to its mean: the largest over the pool of partitions.
-    instability_error : standard error of that index.
-    cost : relative rise of the error on the training mixture when the feature is left out
-        (0.05: five percent more error where nothing shifts). The price of robustness.
-    saving : relative fall of the cross-environment error when the feature is left out
-        (positive: leaving it out helps in environments that were not fitted).
-    p_value : probability of evidence this strong for leaving the feature out, were the data
-        homogeneous.
-    reason : one sentence a feature, saying what was decided and why, with its numbers.
+    margin : the decision: relative rise of the error expected at the reach asked for, were the
+        decision about the column (its group) the other one. Positive: the decision pays.
+    price : relative rise of the error where nothing shifts when the column is not in the model.
+    regret : share of the plain model's worst regret that goes away when the column alone leaves;
+        NaN where no environments were compared.
+    p_value : that the column's coefficient is the same in all environments, corrected for the
+        number of columns and sources; 1 where it was not tested.
+    assumed : left by an assumption, not by a test.
+    reason : one sentence a column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = np.array([0.1])
+    >>> print(Evidence(one, one, one, one, one > 1, ("Kept.",)).table(["size"]))
+    column  margin  price  regret  p_value  reason
+    size      +10%   +10%    0.10      0.1  Kept.
     """
 
-    instability: FloatArray
-    instability_error: FloatArray
-    cost: FloatArray
-    saving: FloatArray
+    margin: FloatArray
+    price: FloatArray
+    regret: FloatArray
     p_value: FloatArray
+    assumed: BoolArray
     reason: tuple[str, ...]
+
+    def rows(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """One record a column, with its name."""
+        count = len(self.reason)
+        shown = [f"x{j}" for j in range(count)] if names is None else list(names)
+        return [
+            {
+                "column": str(shown[j]),
+                "margin": float(self.margin[j]),
+                "price": float(self.price[j]),
+                "regret": float(self.regret[j]),
+                "p_value": float(self.p_value[j]),
+                "assumed": bool(self.assumed[j]),
+                "reason": self.reason[j],
+            }
+            for j in range(count)
+        ]
+
+    def table(self, names: Sequence[str] | None = None) -> str:
+        """The evidence as text, one line a column."""
+        heads = ("column", "margin", "price", "regret", "p_value", "reason")
+        lines = [
+            (
+                row["column"],
+                f"{row['margin']:+.0%}",
+                f"{row['price']:+.0%}",
+                f"{row['regret']:.2f}",
+                f"{row['p_value']:.2g}",
+                row["reason"],
+            )
+            for row in self.rows(names)
+        ]
+        widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
+        aligned = [
+            "  ".join(
+                cell.ljust(width) if i in (0, 5) else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in (heads, *lines)
+        ]
+        return "\n".join(aligned)
+
+    def __str__(self) -> str:
+        return self.table()
 
 
 @dataclass(frozen=True)
-class Discovery:
-    """The result of a search.
+class SourceRecord:
+    """A source of environments that was looked at, and what it showed.
 
     Attributes
     ----------
-    support : (d,) features to use.
+    name : "environments", the name of a hint, or what was looked for in the rows themselves.
+    kind : "named", "hinted", "visible" or "hidden".
+    n_environments : of the partition that showed most.
+    p_value : that its environments share one regression, corrected for all partitions tried.
+    score : the same as a normal score.
+    column : the column it speaks against most, or None.
+    used : whether it took part in the decision.
+    sentence : what it showed.
+    """
+
+    name: str
+    kind: str
+    n_environments: int
+    p_value: float
+    score: float
+    column: int | None
+    used: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
+class EnvironmentScore:
+    """One environment left out of the fit: root squared errors there of three models.
+
+    ``rows`` are effective rows; ``error`` is this model's, ``error_erm`` plain ERM's and
+    ``error_anchor`` anchor regression's (gamma 5), all fitted to the other environments.
+    """
+
+    label: str
+    rows: float
+    error: float
+    error_erm: float
+    error_anchor: float
+
+
+@dataclass(frozen=True)
+class HistoryRecord:
+    """A step of the search.
+
+    Attributes
+    ----------
+    round : number, from 1.
+    n_environments : of the partition looked at.
+    score, score_name : how good the selection is, and what that number is.
+    support : the columns selected.
+    chosen : whether this is the step the result was taken from.
+    log_likelihood : of the clustering, where there was one.
+    note : what happened, in words.
+    """
+
+    round: int
+    n_environments: int
+    score: float
+    score_name: str
+    support: tuple[bool, ...]
+    chosen: bool
+    log_likelihood: float = float("nan")
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ReachCurve:
+    """Expected error against the reach of the shift.
+
+    Attributes
+    ----------
+    reach : (G,) grid.
+    error, error_erm : (G,) expected error of this model and of plain ERM.
+    low, high, low_erm, high_erm : (G,) 90 % bands: what resamples of the rows and the
+        environments' own noise make of it.
+    left_out : columns that would be left out at each reach.
+    unit : "RMSE", or "root Brier score" for labels.
+    break_even : the reach from which on this model is the better one; 0 from the start, inf never.
+    """
+
+    reach: FloatArray
+    error: FloatArray
+    error_erm: FloatArray
+    low: FloatArray
+    high: FloatArray
+    low_erm: FloatArray
+    high_erm: FloatArray
+    left_out: tuple[tuple[int, ...], ...]
+    unit: str
+    break_even: float
+
+    def scaled(self, factor: float) -> ReachCurve:
+        """The same in another unit of the target."""
+        names = ("error", "error_erm", "low", "high", "low_erm", "high_erm")
+        return replace(self, **{name: factor * getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search brings back, on standardised rows.
+
+    Attributes
+    ----------
+    support : (d,) columns to use.
     gates : (d,) soft mask in [0, 1].
     partition : the environments, to be applied to any rows.
-    evidence : per feature.
-    verdict : one of `VERDICTS`.
-    reason : the verdict in a sentence or two, with its numbers.
-    history : one JSON-like record a round: at least ``round``, ``n_environments``,
-        ``log_likelihood``, ``objective``, ``support`` (list of bool), ``chosen`` (bool).
-    coef, intercept : the linear model on standardised rows, (d,) and a float, or (C, d) and
-        (C,) for C > 2 classes; None to leave the refit on ``support`` to the estimator.
+    environment_names : of the environments of the partition.
+    evidence : per column.
+    sources : every source that was looked at.
+    curve : the reach curve.
+    stability : (d,) share of resamples in which each column left; n_resamples : of how many.
+    leave_one_out : what leaving each environment out gave; () with fewer than three.
+    verdict : one of `VERDICTS`; reason : the verdict in a sentence or two, with its numbers.
+    history : the steps of the search.
+    coef, intercept : the linear model, (d,) and a float, or (C, d) and (C,) for C > 2 classes;
+        None to leave the refit on ``support`` to the estimator.
+    row_factors : how many times each row counts in that refit; None for once.
+    directions, offsets : (d, t) and (t,) linear scores to use in place of columns; None for
+        columns.
     """
 
     support: BoolArray
     gates: FloatArray
     partition: Partition
+    environment_names: tuple[str, ...]
     evidence: Evidence
+    sources: tuple[SourceRecord, ...]
+    curve: ReachCurve
+    stability: FloatArray
+    n_resamples: int
+    leave_one_out: tuple[EnvironmentScore, ...]
     verdict: str
     reason: str
-    history: tuple[dict[str, Any], ...]
+    history: tuple[HistoryRecord, ...]
     coef: FloatArray | None = None
     intercept: FloatArray | float | None = None
+    row_factors: Callable[[Rows], FloatArray] | None = None
+    directions: FloatArray | None = None
+    offsets: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a search found, before it is priced: see `SearchResult`."""
+
+    support: BoolArray
+    gates: FloatArray
+    partition: Partition
+    verdict: str
+    reason: str
+    reasons: tuple[str, ...]
+    history: tuple[HistoryRecord, ...]
+    coef: FloatArray | None = None
+    intercept: FloatArray | float | None = None
+    p_value: FloatArray | None = None
+    assumed: BoolArray | None = None
+    stability: FloatArray | None = None
+    n_resamples: int = 0
+    sources: tuple[SourceRecord, ...] = ()

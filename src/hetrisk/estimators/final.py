@@ -6,6 +6,8 @@ By default a linear or logistic model, kept as a scikit-learn `LinearRegression`
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,34 +20,68 @@ from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.comparison import EnvironmentFits, environment_fits
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.linear import least_squares
-from hetrisk.core.numerics.moments import Moments, moments
+from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
-from hetrisk.core.result import Discovery
+from hetrisk.core.result import SearchResult
 
 SAMPLE_ROWS = 200_000  # most rows an estimator that is not linear is fitted on, out of core
 
 
-def linear_fit(rows: Blocks, family: Family, found: Discovery) -> tuple[FloatArray, FloatArray]:
+def linear_fit(rows: Blocks, family: Family, found: SearchResult) -> tuple[FloatArray, FloatArray]:
     """Coefficients and intercept of the linear model of a search, on standardised rows.
 
-    The search's own, where it gives them; else a refit on the support by least squares or
-    logistic regression. A gate of g < 1 on a feature in the support lets a share of its
-    coefficient through: the refit carries a ridge of (1 - g) / g on that standardised
-    feature, which alone would shrink its coefficient to g times itself; for labels the
-    coefficients of the refit are scaled by the gates.
+    The search's own, where it gives them; else a refit on the support, or on the directions, by
+    least squares or logistic regression, rows counted as the search says.
     """
     if found.coef is not None and found.intercept is not None:
         return found.coef, np.asarray(found.intercept, dtype=float)
-    if not family.closed_form:
-        fits = logistic_fit(rows, family, found.support)
-        gates = np.where(found.support, found.gates, 1.0)
-        return fits.coef[0] * gates, fits.intercept[0]
-    m = rows.sum(moments)
-    soft = np.where(found.support, 1.0 / np.maximum(found.gates, 1e-6) - 1.0, 0.0)
-    scatter = m.scatter.copy()
-    scatter[np.diag_indices(len(soft))] += soft * np.diag(m.scatter)[:-1]
-    fit = least_squares(Moments(m.weight, m.mean, scatter), found.support)
-    return fit.coef, np.asarray(fit.intercept)
+    if found.row_factors is not None:
+        rows = rows.viewed(Reweigh(found.row_factors))
+    if found.directions is not None and found.offsets is not None:
+        return _direction_fit(rows, family, found.directions, found.offsets)
+    return plain_fit(rows, family, found.support)
+
+
+def plain_fit(
+    rows: Blocks, family: Family, columns: BoolArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Least squares or logistic regression on some columns, the others at zero."""
+    if family.closed_form:
+        fit = least_squares(rows.sum(moments), columns)
+        return fit.coef, np.asarray(fit.intercept)
+    fits = logistic_fit(rows, family, columns)
+    return fits.coef[0], fits.intercept[0]
+
+
+def _direction_fit(
+    rows: Blocks, family: Family, directions: FloatArray, offsets: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The linear scores themselves for numbers; for labels, logistic regression on them."""
+    if family.closed_form:
+        return directions[:, 0], np.asarray(offsets[0])
+    fits = logistic_fit(rows.viewed(Project(directions), directions.shape[1]), family)
+    coef = np.atleast_2d(fits.coef[0]) @ directions.T
+    return (coef[0] if family.n_outputs == 1 else coef), fits.intercept[0]
+
+
+@dataclass(frozen=True)
+class Reweigh:
+    """Rows with their weights multiplied."""
+
+    factors: Callable[[Rows], FloatArray]
+
+    def __call__(self, rows: Rows) -> Rows:
+        return replace(rows, weight=rows.weight * self.factors(rows))
+
+
+@dataclass(frozen=True)
+class Project:
+    """Rows with linear scores (d, t) in place of features."""
+
+    directions: FloatArray
+
+    def __call__(self, rows: Rows) -> Rows:
+        return replace(rows, X=rows.X @ self.directions)
 
 
 def logistic_fit(rows: Blocks, family: Family, columns: BoolArray | None = None) -> EnvironmentFits:

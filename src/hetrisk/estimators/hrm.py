@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -19,16 +20,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_co
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.extmath import softmax
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from hetrisk.blocks import ArrayBlocks, Blocks
+from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.blocks.stream import single_blas_thread
+from hetrisk.core import search
 from hetrisk.core.numerics.comparison import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
-from hetrisk.core.paper import loop
-from hetrisk.core.pooled import pooled
-from hetrisk.core.result import UNSTABLE, Discovery, SearchSettings
+from hetrisk.core.result import UNSTABLE, SearchResult, SearchSettings
 from hetrisk.estimators.checks import (
     check_classification_rows,
     check_regression_rows,
@@ -38,23 +38,26 @@ from hetrisk.estimators.checks import (
 from hetrisk.estimators.environments import EnvironmentSummary, linear_losses, summarise
 from hetrisk.estimators.final import (
     SAMPLE_ROWS,
+    Reweigh,
     fit_estimator,
     linear_fit,
     linear_regression,
     logistic_regression,
+    plain_fit,
 )
 from hetrisk.estimators.inputs import as_blocks, by_features
 from hetrisk.estimators.representation import FittedReprMixin
 from hetrisk.estimators.scales import Scale, measure_scale
+from hetrisk.estimators.side import SideInformation, kept_columns, read_side, side_of
 
 __all__ = ["METHODS", "EnvironmentSummary", "HRMClassifier", "HRMRegressor", "UnstableWarning"]
 
-Search = Callable[[Any, Family, IntArray, SearchSettings], Discovery]
-METHODS: dict[str, Search] = {"gates": loop.discover, "pooled": pooled.discover}
+Search = Callable[[Any, Family, IntArray, SearchSettings], SearchResult]
+METHODS: dict[str, Search] = {"auto": search.discover, "gates": search.discover_by_gates}
 
 
 class UnstableWarning(UserWarning):
-    """Environments differ, but no set of features predicts alike in all of them."""
+    """Environments differ, but no answer is safe: plain ERM is used."""
 
 
 class _HRM(FittedReprMixin, BaseEstimator, ABC):
@@ -65,6 +68,8 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "method": [StrOptions(set(METHODS))],
+        "reach": [Interval(Real, 0, None, closed="left")],
+        "form": [StrOptions({"columns", "directions"})],
         "n_environments": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
         "final_estimator": [HasMethods(["fit", "predict"]), None],
@@ -72,6 +77,7 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         "gate_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gate_noise": [Interval(Real, 0, None, closed="neither")],
         "feature_groups": ["array-like", None],
+        "keep": ["array-like", str, Integral, None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -79,7 +85,9 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
 
     def __init__(
         self,
-        method: str = "pooled",
+        method: str = "auto",
+        reach: float = 2.0,
+        form: str = "columns",
         n_environments: int | str = "auto",
         max_rounds: int = 10,
         final_estimator: Any = None,
@@ -87,11 +95,14 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         gate_penalty: float | str = "auto",
         gate_noise: float = 0.1,
         feature_groups: Any = None,
+        keep: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.method = method
+        self.reach = reach
+        self.form = form
         self.n_environments = n_environments
         self.max_rounds = max_rounds
         self.final_estimator = final_estimator
@@ -99,33 +110,47 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         self.gate_penalty = gate_penalty
         self.gate_noise = gate_noise
         self.feature_groups = feature_groups
+        self.keep = keep
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Search for hidden environments, select invariant features, fit the final model.
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        environments: Any = None,
+        hints: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
+        """Find relations that differ between environments, and fit the model that breaks later.
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame, or `hetrisk.blocks.Blocks` that hold features, target
-            and weights together (then ``y`` and ``sample_weight`` stay None).
+        X : (n, d) array or DataFrame, or `hetrisk.blocks.Blocks` that hold features, target,
+            weights, environments and hints together (then the others stay None).
         y : (n,) target.
+        environments : (n,) labels or (n, K) responsibilities: where each row comes from. The
+            search uses these and looks for no others.
+        hints : (n,) or (n, m) array, Series or DataFrame of numbers, dates or categories, missing
+            values allowed: columns that may go along with where rows come from. Never features.
         sample_weight : (n,) non-negative weights.
 
         Returns
         -------
         self
         """
-        rows, family = self._check(X, y, sample_weight)
+        self._check_settings(environments, hints)
+        rows, family = self._check(X, y, sample_weight, environments)
+        rows, side = _carrying(rows, environments, hints)
         scale = measure_scale(rows, family)
         standard = rows.standardised(scale.centre, scale.divisor)
         groups = feature_gates(self.feature_groups, rows.n_features)
         with single_blas_thread():  # many small products: threads would wait for each other
-            found = METHODS[self.method](standard, family, groups, self._settings())
+            found = METHODS[self.method](standard, family, groups, self._settings(rows, side))
         self._family, self._scale, self._partition = family, scale, found.partition
-        self._keep_discovery(found, scale)
+        self._keep_result(found, scale)
         self._fit_final(rows, standard, found)
         self.environment_summary_ = summarise(
             standard, family, found.partition, scale, self._row_losses()
@@ -168,11 +193,32 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         """(n,) environment of each training row: the most probable one."""
         return self.environment_proba_.argmax(axis=1)
 
-    def _settings(self) -> SearchSettings:
+    def _check_settings(self, environments: Any, hints: Any) -> None:
+        if not np.isfinite(self.reach):
+            raise ValueError(f"reach must be finite; got {self.reach}.")
+        if self.form == "directions" and self.final_estimator is not None:
+            raise ValueError(
+                "form='directions' shrinks the coefficients of a linear model; final_estimator "
+                f"must be None, got {self.final_estimator!r}."
+            )
+        if self.method == "gates" and (environments is not None or hints is not None):
+            raise ValueError(
+                "method='gates' infers environments itself; with environments or hints use "
+                "method='auto', or InvariantRegressor and InvariantClassifier."
+            )
+
+    def _settings(self, rows: Blocks, side: SideInformation) -> SearchSettings:
         def given(value: Any) -> Any:
             return None if value == "auto" else value
 
+        names = getattr(self, "feature_names_in_", None)
         return SearchSettings(
+            reach=float(self.reach),
+            form=self.form,
+            keep=kept_columns(self.keep, names, rows.n_features),
+            environments=side.labels,
+            hints=side.hints,
+            feature_names=None if names is None else tuple(map(str, names)),
             n_environments=given(self.n_environments),
             max_rounds=self.max_rounds,
             invariance_penalty=given(self.invariance_penalty),
@@ -183,16 +229,31 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
             run=workers(self.n_jobs),
         )
 
-    def _keep_discovery(self, found: Discovery, scale: Scale) -> None:
+    def _keep_result(self, found: SearchResult, scale: Scale) -> None:
         self.support_ = found.support & ~scale.constant
         self.gates_ = np.where(scale.constant, 0.0, found.gates)
-        self.evidence_ = found.evidence
-        self.instability_ = found.evidence.instability
+        self.evidence_, self.sources_ = found.evidence, found.sources
+        self.reach_curve_ = found.curve.scaled(float(scale.spread[-1]))
+        self.break_even_ = found.curve.break_even
+        self.stability_, self.n_resamples_ = found.stability, found.n_resamples
+        self.leave_one_out_ = tuple(
+            replace(
+                score,
+                error=score.error * scale.spread[-1],
+                error_erm=score.error_erm * scale.spread[-1],
+                error_anchor=score.error_anchor * scale.spread[-1],
+            )
+            for score in found.leave_one_out
+        )
         self.verdict_, self.verdict_reason_ = found.verdict, found.reason
+        self.environment_labels_ = found.environment_names
         self.history_ = list(found.history)
-        self.n_rounds_ = len({record["round"] for record in found.history})
+        self.n_rounds_ = len({record.round for record in found.history})
 
-    def _fit_final(self, rows: Blocks, standard: Blocks, found: Discovery) -> None:
+    def _fit_final(self, rows: Blocks, standard: Blocks, found: SearchResult) -> None:
+        coef, intercept = plain_fit(standard, self._family)
+        self.erm_coef_ = self._scale.coef(coef)
+        self.erm_intercept_ = self._scale.intercept(coef, intercept)
         if self.final_estimator is None:
             coef, intercept = linear_fit(standard, self._family, found)
             self.coef_ = self._scale.coef(coef)
@@ -200,6 +261,10 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
             self.final_estimator_ = self._linear_model()
             return
         sample = rows.sample(SAMPLE_ROWS if not isinstance(rows, ArrayBlocks) else rows.n_rows, 0)
+        if found.row_factors is not None and has_fit_parameter(
+            self.final_estimator, "sample_weight"
+        ):
+            sample = Reweigh(found.row_factors)(sample)
         target = self._labels(sample.y)
         self.final_estimator_ = fit_estimator(self.final_estimator, sample, self.support_, target)
 
@@ -225,7 +290,9 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         return rows.standardised(self._scale.centre, self._scale.divisor)
 
     @abstractmethod
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, environments: Any
+    ) -> tuple[Blocks, Family]:
         """Rows in blocks, and the family of their target."""
 
     @abstractmethod
@@ -243,45 +310,68 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
 
 
 class HRMRegressor(RegressorMixin, _HRM):
-    """Regression that keeps working when hidden environments shift.
+    """Regression that keeps working when environments shift.
 
     Parameters
     ----------
-    method : ``"pooled"`` (default: evidence pooled over many partitions, no tuning) or
-        ``"gates"`` (the joint loop of the paper).
-    n_environments : environments of a partition, or ``"auto"``.
-    max_rounds : most rounds of clustering and selection; 1 with ``"gates"`` is HRM-s.
-    final_estimator : estimator fitted on the selected features; None for least squares.
-    invariance_penalty, gate_penalty, gate_noise : with ``"gates"`` only: strength lambda of the
-        penalty on gradients that differ between environments, or ``"auto"``; price alpha of an
-        open gate, or ``"auto"``; standard deviation of the gates. The pooled search has none.
-    feature_groups : a name or integer per column; columns of one group share a decision.
-    random_state : seed of every random choice.
-    n_jobs : with ``"gates"`` only: threads for the clusterings tried in a round; None for one.
-    verbose : 1 prints a line a round.
+    method : {"auto", "gates"}, default="auto"
+        "auto" finds environments (named, hinted, hidden) and decides by regret; "gates" is the
+        joint loop of the paper.
+    reach : float, default=2.0
+        The shift to be prepared for: 0 nothing shifts (plain ERM), 1 the future is all like one
+        environment seen, k the mechanism moves k times as far from the average.
+    form : {"columns", "directions"}, default="columns"
+        Leave columns out, or shrink directions (for columns that are mixtures of causes; named
+        or hinted environments only).
+    n_environments : int or "auto", default="auto"
+        With "gates": environments of a clustering.
+    max_rounds : int, default=10
+        With "gates": most rounds of clustering and selection; 1 is HRM-s.
+    final_estimator : estimator or None, default=None
+        Fitted on the columns that stay; None for least squares.
+    invariance_penalty, gate_penalty : float or "auto", default="auto"
+        With "gates": strength lambda of the penalty on gradients that differ between
+        environments; price alpha of an open gate.
+    gate_noise : float, default=0.1
+        With "gates": standard deviation of the gates.
+    feature_groups : array-like of shape (n_features,) or None, default=None
+        A name or integer per column; columns of one group share a decision.
+    keep : list of names or positions, or None, default=None
+        Columns that never leave.
+    random_state : int, RandomState or None, default=None
+        With "gates": seed of every random choice. "auto" gives the same answer whatever it is.
+    n_jobs : int or None, default=None
+        With "gates": threads for the clusterings tried in a round.
+    verbose : int, default=0
+        1 prints what the search does.
 
     Attributes
     ----------
-    support_ : (d,) selected features.
+    support_ : (d,) columns used.
     gates_ : (d,) soft mask in [0, 1].
     coef_, intercept_ : the linear model on the user's scale, zero outside the support; only
-        where ``final_estimator`` is None.
-    environments_, environment_proba_ : environment of each training row and the probabilities
-        behind it; not held for rows out of core.
-    instability_ : (d,) how much each coefficient differs between environments.
-    evidence_ : `hetrisk.core.result.Evidence`, what was measured about every feature.
-    environment_summary_ : `EnvironmentSummary`, the environments side by side.
+        where ``final_estimator`` is None. erm_coef_, erm_intercept_ : those of plain ERM.
     verdict_, verdict_reason_ : what was found, as a word and as a sentence.
-    history_ : a record of every round; n_rounds_ : how many there were.
-    final_estimator_ : the fitted final model on the selected columns.
+    evidence_ : `hetrisk.core.result.Evidence`, what decided about every column.
+    sources_ : a `hetrisk.core.result.SourceRecord` for every source of environments looked at.
+    reach_curve_ : `hetrisk.core.result.ReachCurve`, expected error against the reach.
+    break_even_ : the reach from which on this model is the better one.
+    stability_ : (d,) share of resamples in which each column left; n_resamples_ : of how many.
+    leave_one_out_ : errors in each environment when it was left out of the fit.
+    environments_, environment_proba_ : environment of each training row and the probabilities
+        behind it; not held for rows out of core. environment_labels_ : their names.
+    environment_summary_ : `EnvironmentSummary`, the environments side by side.
+    history_ : a `hetrisk.core.result.HistoryRecord` for every step; n_rounds_ : rounds.
+    final_estimator_ : the fitted final model on the columns that stayed.
 
     Examples
     --------
     >>> from hetrisk.datasets import load_task
     >>> task = load_task("selection_bias", seed=0)
-    >>> model = HRMRegressor(method="gates", random_state=0).fit(task.train.X, task.train.y)
-    >>> model.predict(task.train.X[:3]).shape
-    (3,)
+    >>> X, y, shops = task.train.X, task.train.y, task.train.environment
+    >>> model = HRMRegressor().fit(X, y, environments=shops)
+    >>> model.verdict_
+    'invariant'
     """
 
     def predict(self, X: Any) -> FloatArray:
@@ -292,8 +382,11 @@ class HRMRegressor(RegressorMixin, _HRM):
             return by_features(self, X, line)
         return by_features(self, X, self._on_support("predict"))
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        return check_regression_rows(self, X, y, sample_weight)
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, environments: Any
+    ) -> tuple[Blocks, Family]:
+        far = environments if is_out_of_core(X) else None
+        return check_regression_rows(self, X, y, sample_weight, far)
 
     def _linear_model(self) -> Any:
         self.intercept_ = float(self.intercept_)
@@ -301,7 +394,7 @@ class HRMRegressor(RegressorMixin, _HRM):
 
 
 class HRMClassifier(ClassifierMixin, _HRM):
-    """Classification that keeps working when hidden environments shift.
+    """Classification that keeps working when environments shift.
 
     Binary or multiclass, labels of any type. Parameters and attributes are those of
     `HRMRegressor`, with a logistic final model by default, and ``classes_``. ``coef_`` is
@@ -323,8 +416,11 @@ class HRMClassifier(ClassifierMixin, _HRM):
             return by_features(self, X, shares)
         return by_features(self, X, self._on_support("predict_proba"))
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        return check_classification_rows(self, X, y, sample_weight)
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, environments: Any
+    ) -> tuple[Blocks, Family]:
+        far = environments if is_out_of_core(X) else None
+        return check_classification_rows(self, X, y, sample_weight, far)
 
     def _linear_model(self) -> Any:
         self.coef_, self.intercept_ = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
@@ -364,3 +460,16 @@ def _print(message: str) -> None:
 
 def _silent(message: str) -> None:
     """Say nothing."""
+
+
+def _carrying(rows: Blocks, environments: Any, hints: Any) -> tuple[Blocks, SideInformation]:
+    """Rows that carry what is known about them, and a description of it."""
+    if not isinstance(rows, ArrayBlocks):
+        if hints is not None:
+            raise ValueError(
+                f"hints must be None when X is {type(rows).__name__}; name the columns there, as "
+                "in ParquetBlocks(..., hints=[...])."
+            )
+        return rows, side_of(rows)
+    side = read_side(environments, hints, rows.n_rows)
+    return rows.carrying(side.shares, side.values), side

@@ -37,7 +37,7 @@ def membership(rows: Rows, partition: Partition | None) -> FloatArray:
     Rows that carry none are one environment.
     """
     if partition is not None:
-        return partition.responsibilities(rows.X, rows.y)
+        return partition.of_rows(rows)
     return np.ones((len(rows), 1)) if rows.environments is None else rows.environments
 
 

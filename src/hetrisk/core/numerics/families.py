@@ -243,6 +243,15 @@ class Multinomial(NewtonFamily):
         mean: FloatArray = p / p.sum(axis=-1, keepdims=True)
         return mean
 
+    @property
+    def n_targets(self) -> int:
+        """One indicator a class."""
+        return self.n_classes
+
+    def targets(self, y: FloatArray) -> FloatArray:
+        """(n, C) indicators of the classes: their squared error is the Brier score."""
+        return (y[:, None] == np.arange(self.n_classes)).astype(np.float64)
+
     def working_response(self, y: FloatArray) -> FloatArray:
         """Contrasts of C * indicator - 1: softmax inverted to first order about equal odds."""
         indicator = y[:, None] == np.arange(self.n_classes)

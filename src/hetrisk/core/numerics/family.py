@@ -107,6 +107,15 @@ class Family(ABC):
         """Return ``ridge`` where data can be separated, 0 where every fit is finite anyway."""
         return 0.0 if self.closed_form else ridge
 
+    @property
+    def n_targets(self) -> int:
+        """Number of columns of `targets`."""
+        return 1
+
+    def targets(self, y: FloatArray) -> FloatArray:
+        """(n, t) numbers a squared error is taken of: y itself, one indicator a class."""
+        return y[:, None]
+
     @abstractmethod
     def working_response(self, y: FloatArray) -> FloatArray:
         """(n, o) numbers whose least squares fit is a rough start for theta."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray, Rows
 
 
 class Partition(ABC):
@@ -18,3 +18,7 @@ class Partition(ABC):
     @abstractmethod
     def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n, K) probabilities that each row belongs to each environment."""
+
+    def of_rows(self, rows: Rows) -> FloatArray:
+        """(n, K) the same for rows that may carry more than features and target."""
+        return self.responsibilities(rows.X, rows.y)

@@ -30,12 +30,17 @@ class Rows:
     y : (n,) targets; class codes 0, 1, ... for labels.
     weight : (n,) non-negative sample weights.
     environments : (n, K) responsibilities, where the caller knows them.
+    hints : (n, m) side information as numbers, where the caller has it: values, days, or the
+        codes of categories; NaN where it is missing.
+    start : position of the first row in the whole table.
     """
 
     X: FloatArray
     y: FloatArray
     weight: FloatArray
     environments: FloatArray | None = None
+    hints: FloatArray | None = None
+    start: int = 0
 
     def __len__(self) -> int:
         return int(self.X.shape[0])

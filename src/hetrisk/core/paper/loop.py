@@ -33,7 +33,7 @@ from hetrisk.core.paper.invariance import InvarianceProblem
 from hetrisk.core.paper.prediction import select
 from hetrisk.core.paper.solve import mask_values
 from hetrisk.core.paper.stability import Quadratics, informative
-from hetrisk.core.result import Discovery, SearchSettings
+from hetrisk.core.result import Findings, SearchSettings
 
 CLOSED_TO_PSI = 0.999  # a gate this open leaves nothing of its feature in Psi
 MOST_ENVIRONMENTS = 3
@@ -52,7 +52,7 @@ class Round:
 
 def discover(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
-) -> Discovery:
+) -> Findings:
     """Search by the joint loop."""
     loop = _Loop(rows, family, groups, settings)
     first = loop.turn(*_first_mixture(rows, family, settings))

@@ -1,0 +1,98 @@
+"""Mixtures of regressions in which whole groups of rows share their component.
+
+Two hundred sites with ten rows each are too many to fit one by one, but they may fall into a few
+kinds. With M_j the moments of (1, x, y) in group j and n_j its rows, the log likelihood of group j
+in a component with coefficients beta and variance v is
+
+    -n_j / 2 (log v + E_j[(y - z'beta)^2] / v),
+
+so EM needs the groups' moments and nothing else: no row is touched, and an iteration costs
+O(J K p^2).
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+
+from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.rows import FloatArray, IntArray
+
+MOST_KINDS = 3
+STARTS = 6
+ITERATIONS = 50
+TOLERANCE = 1e-7  # gain in mean log likelihood below which EM has arrived
+RIDGE = 1e-6  # of each column's size: a component may hold fewer rows than columns
+SEED = 20210718
+
+
+def assign_kinds(halves: list[CellMoments], n_targets: int) -> IntArray:
+    """(2, J) kind of every group, found in each half of its rows on its own.
+
+    The number of kinds, two or three, is the one that BIC prefers in the first half; the kinds of
+    the second half are numbered so that their coefficients are nearest to those of the first.
+    """
+    moments = [_means(half) for half in halves]
+    first = max(
+        (_fit(*moments[0], n_targets, K) for K in range(2, MOST_KINDS + 1)), key=lambda f: f[2]
+    )
+    K = len(first[0])
+    second = _fit(*moments[1], n_targets, K)
+    gap = ((first[0][:, None] - second[0][None]) ** 2).sum(axis=(2, 3))
+    best = min(permutations(range(K)), key=lambda p: sum(gap[k, p[k]] for k in range(K)))
+    place = np.argsort(best)
+    return np.stack([first[1].argmax(axis=1), place[second[1].argmax(axis=1)]])
+
+
+def _means(cells: CellMoments) -> tuple[FloatArray, FloatArray]:
+    """(J, q, q) mean products and (J,) effective rows; groups without rows say nothing."""
+    weight = cells.weight.sum(axis=1)
+    gram = cells.gram.sum(axis=1) / np.where(weight > 0, weight, 1.0)[:, None, None]
+    return gram, cells.effective_rows
+
+
+def _fit(
+    gram: FloatArray, rows: FloatArray, n_targets: int, K: int
+) -> tuple[FloatArray, FloatArray, float]:
+    """Coefficients (K, p, t), memberships (J, K) and the BIC of the best of some starts."""
+    random = np.random.default_rng(SEED)
+    best: tuple[FloatArray, FloatArray, float] | None = None
+    for _ in range(STARTS):
+        found = _climb(gram, rows, n_targets, random.dirichlet(np.full(K, 0.5), len(rows)))
+        if best is None or found[2] > best[2]:
+            best = found
+    assert best is not None
+    coef, member, value = best
+    free = coef.size + K
+    return coef, member, value - 0.5 * free * float(np.log(max(rows.sum(), 2.0)))
+
+
+def _climb(
+    gram: FloatArray, rows: FloatArray, n_targets: int, member: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """EM from given memberships; one variance for all components and targets."""
+    p = gram.shape[-1] - n_targets
+    A, b = gram[:, :p, :p], gram[:, :p, p:]
+    c = np.einsum("jii->j", gram[:, p:, p:])
+    total = rows.sum()
+    ridge = RIDGE * np.diag(np.einsum("j,jii->i", rows / total, A))
+    value = -np.inf
+    for _ in range(ITERATIONS):
+        weight = member * rows[:, None]
+        mass = np.maximum(weight.sum(axis=0), 1e-9)
+        left = np.tensordot(weight.T, A, axes=1) / mass[:, None, None] + ridge
+        coef = np.linalg.solve(left, np.tensordot(weight.T, b, axes=1) / mass[:, None, None])
+        square = np.einsum("kit,jil,klt->jk", coef, A, coef, optimize=True)
+        loss = np.maximum(c[:, None] - 2.0 * np.einsum("kit,jit->jk", coef, b) + square, 0.0)
+        variance = max(float((weight * loss).sum()) / (total * n_targets), 1e-300)
+        log = -0.5 * rows[:, None] * (n_targets * np.log(variance) + loss / variance)
+        log = log + np.log(np.maximum(member.mean(axis=0), 1e-300))
+        top = log.max(axis=1, keepdims=True)
+        shares = np.exp(log - top)
+        reached = float((top[:, 0] + np.log(shares.sum(axis=1))).sum())
+        member = shares / shares.sum(axis=1, keepdims=True)
+        if reached - value < TOLERANCE * total:
+            break
+        value = reached
+    return coef, member, reached

@@ -1,0 +1,139 @@
+"""Second moments of rows in cells: an environment and a fold of the rows.
+
+Everything that named or hinted environments are judged by (regret, its noise, resamples) follows
+from the moments of (1, x, y) in each environment, split once more into folds of rows. One pass
+over the rows makes them; afterwards no row is touched again. Rows are standardised before, so
+plain sums of products keep their digits.
+
+A fold is a pseudo-random function of a row's position in the table: the same rows fall into the
+same folds in memory, on disk and on a cluster, whatever the blocks they arrive in.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource, Summed
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: neighbours fall far apart
+
+
+class Assignment(ABC):
+    """Which environment each row belongs to, from what the row carries."""
+
+    @property
+    @abstractmethod
+    def n_environments(self) -> int:
+        """Number of environments."""
+
+    @abstractmethod
+    def codes(self, rows: Rows) -> IntArray:
+        """(n,) environment of each row; -1 for rows that belong to none."""
+
+    def shares(self, rows: Rows) -> FloatArray | None:
+        """(n, K) responsibilities where rows may belong to several environments, else None."""
+        return None
+
+
+@dataclass(frozen=True)
+class CellMoments(Summed):
+    """Sums over the rows of J environments by F folds.
+
+    Attributes
+    ----------
+    weight, square : (J, F) sums of the weights and of their squares.
+    gram : (J, F, q, q) weighted sums of z z' with z = (1, x, y), q = 1 + d + t for t targets.
+    """
+
+    weight: FloatArray
+    square: FloatArray
+    gram: FloatArray
+
+    def merged(self, groups: FloatArray) -> CellMoments:
+        """Sum environments into K groups: ``groups`` (J, K) are their shares in each."""
+        q = self.gram.shape[-1]
+        gram = np.tensordot(groups.T, self.gram.reshape(len(groups), -1), axes=1)
+        shape = (groups.shape[1], *self.gram.shape[1:2], q, q)
+        return CellMoments(groups.T @ self.weight, (groups**2).T @ self.square, gram.reshape(shape))
+
+    def merged_folds(self, chosen: BoolArray) -> CellMoments:
+        """Sum the chosen folds into one."""
+        return CellMoments(
+            self.weight[:, chosen].sum(axis=1, keepdims=True),
+            self.square[:, chosen].sum(axis=1, keepdims=True),
+            self.gram[:, chosen].sum(axis=1, keepdims=True),
+        )
+
+    @property
+    def effective_rows(self) -> FloatArray:
+        """(J,) rows of equal weight that would say as much (Kish)."""
+        weight, square = self.weight.sum(axis=1), self.square.sum(axis=1)
+        rows: FloatArray = np.divide(weight**2, square, out=np.zeros_like(weight), where=square > 0)
+        return rows
+
+
+def cell_moments(
+    rows: RowSource, family: Family, assignment: Assignment, n_folds: int
+) -> CellMoments:
+    """Moments of every environment and fold, in one pass."""
+    return rows.sum(_CellPass(family, assignment, n_folds))
+
+
+@dataclass(frozen=True)
+class _CellPass:
+    family: Family
+    assignment: Assignment
+    n_folds: int
+
+    def __call__(self, rows: Rows) -> CellMoments:
+        Z = np.column_stack([np.ones(len(rows)), rows.X, self.family.targets(rows.y)])
+        fold = folds(rows, self.n_folds)
+        n_cells = self.assignment.n_environments * self.n_folds
+        shares = self.assignment.shares(rows)
+        if shares is None:
+            codes = self.assignment.codes(rows)
+            cell = np.where(codes >= 0, codes * self.n_folds + fold, n_cells)
+            return self._shaped(*_by_cell(Z, rows.weight, cell, n_cells))
+        parts = [
+            _by_cell(Z, rows.weight * share, k * self.n_folds + fold, n_cells)
+            for k, share in enumerate(shares.T)
+        ]
+        weight, square, gram = (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
+        return self._shaped(weight, square, gram)
+
+    def _shaped(self, weight: FloatArray, square: FloatArray, gram: FloatArray) -> CellMoments:
+        shape = (self.assignment.n_environments, self.n_folds)
+        return CellMoments(
+            weight.reshape(shape), square.reshape(shape), gram.reshape(*shape, *gram.shape[1:])
+        )
+
+
+def folds(rows: Rows, n_folds: int) -> IntArray:
+    """(n,) fold of each row, by its position in the whole table."""
+    if n_folds == 1:
+        return np.zeros(len(rows), dtype=np.int64)
+    position = np.arange(rows.start, rows.start + len(rows), dtype=np.uint64)
+    mixed = (position * MULTIPLIER) >> np.uint64(40)
+    fold: IntArray = (mixed % np.uint64(n_folds)).astype(np.int64)
+    return fold
+
+
+def _by_cell(
+    Z: FloatArray, weight: FloatArray, cell: IntArray, n_cells: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sums of weight, squared weight and weighted products by cell; ``n_cells`` is no cell."""
+    order = np.argsort(cell, kind="stable")
+    counts = np.bincount(cell, minlength=n_cells + 1)[:n_cells]
+    ends = np.cumsum(counts)
+    weighted = Z[order] * np.sqrt(weight[order])[:, None]
+    gram = np.zeros((n_cells, Z.shape[1], Z.shape[1]))
+    for k in np.flatnonzero(counts):
+        block = weighted[ends[k] - counts[k] : ends[k]]
+        gram[k] = block.T @ block
+    total = np.bincount(cell, weight, minlength=n_cells + 1)[:n_cells]
+    square = np.bincount(cell, weight**2, minlength=n_cells + 1)[:n_cells]
+    return total, square, gram

@@ -1,0 +1,143 @@
+"""From what a search found to its result: the same account of costs, whoever searched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hetrisk.core.mixture.mixture import MixtureParameters
+from hetrisk.core.numerics.cells import Assignment, cell_moments
+from hetrisk.core.numerics.comparison import environment_fits
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.reach.account import column_prices, curve
+from hetrisk.core.reach.heterogeneity import environments_of
+from hetrisk.core.reach.regret import Environments, fit_set
+from hetrisk.core.result import (
+    Evidence,
+    Findings,
+    HistoryRecord,
+    ReachCurve,
+    SearchResult,
+    SearchSettings,
+)
+
+
+def error_unit(family: Family) -> str:
+    """What the errors of a reach curve are."""
+    return "RMSE" if family.has_variance else "root Brier score"
+
+
+@dataclass(frozen=True)
+class Soft(Assignment):
+    """A partition that places rows by what they are, as an assignment."""
+
+    partition: Partition
+
+    @property
+    def n_environments(self) -> int:
+        """Number of environments."""
+        return self.partition.n_environments
+
+    def codes(self, rows: Rows) -> IntArray:
+        """(n,) the most probable environment."""
+        codes: IntArray = self.partition.of_rows(rows).argmax(axis=1)
+        return codes
+
+    def shares(self, rows: Rows) -> FloatArray:
+        """(n, K) responsibilities."""
+        return self.partition.of_rows(rows)
+
+
+def priced(
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    settings: SearchSettings,
+    findings: Findings,
+    null: tuple[Environments, ...] = (),
+) -> SearchResult:
+    """Price what a search found, in the environments that it found.
+
+    ``null`` are the same environments made from targets of one population.
+    """
+    cells = cell_moments(rows, family, Soft(findings.partition), 1)
+    environments = replace(environments_of(cells, family.n_targets), null=null)
+    d, reach = environments.n_columns, settings.reach
+    full = np.ones(d, dtype=bool)
+    coef = fit_set(environments, findings.support).coef[0]
+    rivals = np.unique(np.vstack([findings.support, full]), axis=0)
+    drawn = curve(environments, coef, findings.support, reach, rivals, [], error_unit(family))
+    prices = column_prices(environments, findings.support, groups, reach)
+    nothing = np.zeros(d)
+    return SearchResult(
+        support=findings.support,
+        gates=findings.gates,
+        partition=findings.partition,
+        environment_names=tuple(str(k + 1) for k in range(findings.partition.n_environments)),
+        evidence=Evidence(
+            prices.margin,
+            prices.price,
+            prices.regret,
+            np.ones(d) if findings.p_value is None else findings.p_value,
+            nothing > 0 if findings.assumed is None else findings.assumed,
+            findings.reasons,
+        ),
+        sources=findings.sources,
+        curve=drawn,
+        stability=nothing if findings.stability is None else findings.stability,
+        n_resamples=0 if findings.stability is None else findings.n_resamples,
+        leave_one_out=(),
+        verdict=findings.verdict,
+        reason=findings.reason,
+        history=findings.history
+        or (step(findings.support, findings.partition.n_environments, drawn, settings),),
+        coef=findings.coef,
+        intercept=findings.intercept,
+    )
+
+
+def plain_result(
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    settings: SearchSettings,
+    verdict: str,
+    reason: str,
+) -> SearchResult:
+    """Plain ERM on all columns, in one environment."""
+    d = rows.n_features
+    full = np.ones(d, dtype=bool)
+    findings = Findings(
+        support=full,
+        gates=full.astype(np.float64),
+        partition=one_environment(rows, family),
+        verdict=verdict,
+        reason=reason,
+        reasons=("Kept: nothing speaks against it.",) * d,
+        history=(),
+    )
+    return priced(rows, family, groups, settings, findings)
+
+
+def one_environment(rows: RowSource, family: Family) -> MixtureParameters:
+    """All rows as one environment."""
+    fits = environment_fits(rows, family, None)
+    return MixtureParameters(np.ones(1), fits.coef, fits.intercept, np.ones(1), family)
+
+
+def step(
+    support: np.ndarray, n_environments: int, drawn: ReachCurve, settings: SearchSettings
+) -> HistoryRecord:
+    """The one step of a search that decides at once."""
+    at = int(np.searchsorted(drawn.reach, settings.reach))
+    return HistoryRecord(
+        round=1,
+        n_environments=n_environments,
+        score=float(drawn.error[at] / max(drawn.error_erm[at], 1e-300)),
+        score_name="expected error at the reach, relative to plain ERM",
+        support=tuple(bool(s) for s in support),
+        chosen=True,
+    )

@@ -1,0 +1,195 @@
+"""What a decision costs and saves: evidence, reach curve, stability, environments left out.
+
+Whoever decided (regret, the search for hidden environments, the paper's loop), the answer is
+priced here, in one currency: the error to expect as the shift grows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.reach.anchor import anchor_fit
+from hetrisk.core.reach.columns import SweptFit
+from hetrisk.core.reach.curve import Line, draw, grid
+from hetrisk.core.reach.minimax import fit_minimax
+from hetrisk.core.reach.regret import Environments, fit_set, regret_of, risk_of
+from hetrisk.core.reach.resampling import evaluate_sets, resamples
+from hetrisk.core.result import EnvironmentScore, ReachCurve
+
+ANCHOR_GAMMA = 5.0
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """The answer on resampled rows.
+
+    Attributes
+    ----------
+    stability : (d,) share of resamples in which each column left.
+    agreement : share in which the set chosen was still no worse than all columns, at the reach.
+    lines : of the set chosen and of all columns, in each resample.
+    """
+
+    stability: FloatArray
+    agreement: float
+    lines: list[tuple[Line, Line]]
+
+
+def resampled(
+    cells: list[CellMoments],
+    environments: Environments,
+    support: BoolArray,
+    rivals: BoolArray,
+    reach: float,
+) -> Resampled:
+    """Let the best sets compete again in each resample."""
+    phi = [float(environments.phi[environments.partition == i].mean()) for i in range(len(cells))]
+    full = np.ones_like(support)
+    sets = np.vstack([support, full, rivals])
+    left, agree, lines = [], [], []
+    for drawn in resamples(cells, environments.n_targets, phi):
+        found = evaluate_sets(drawn, sets)
+        expected = found.expected(reach)
+        left.append(~sets[int(np.argmin(expected))])
+        agree.append(expected[0] <= expected[1] * (1.0 + 1e-9))
+        pair = [Line(float(found.risk[i]), found.regrets[i], found.own[i]) for i in (0, 1)]
+        lines.append((pair[0], pair[1]))
+    return Resampled(np.mean(left, axis=0), float(np.mean(agree)), lines)
+
+
+def model_line(environments: Environments, coef: FloatArray, columns: BoolArray) -> Line:
+    """Risk and regrets of a linear model (p, t) that uses some columns."""
+    own = fit_set(environments, columns)
+    regrets = np.maximum(regret_of(environments, coef, own) - own.chance, 0.0)
+    return Line(float(risk_of(environments, coef)[0]), regrets, own.own)
+
+
+def curve(
+    environments: Environments,
+    coef: FloatArray,
+    support: BoolArray,
+    reach: float,
+    sets: BoolArray,
+    lines: list[tuple[Line, Line]],
+    unit: str,
+) -> ReachCurve:
+    """The reach curve of a linear model (p, t) on some columns, and of plain ERM.
+
+    ``sets`` (n, d) are those among which the columns to leave out at other reaches are found.
+    """
+    full = np.ones_like(support)
+    plain = fit_set(environments, full)
+    pair = (
+        model_line(environments, coef, support),
+        model_line(environments, plain.coef[0], full),
+    )
+    at = grid(reach)
+    found = evaluate_sets(environments, sets)
+    best = [sets[int(np.argmin(found.expected(float(k))))] for k in at]
+    return draw(at, pair, lines, best, unit)
+
+
+@dataclass(frozen=True)
+class ColumnPrices:
+    """For each of d columns: margin, price and share of regret (see `Evidence`)."""
+
+    margin: FloatArray
+    price: FloatArray
+    regret: FloatArray
+
+
+def column_prices(
+    environments: Environments, support: BoolArray, groups: IntArray, reach: float
+) -> ColumnPrices:
+    """What reversing the decision about each group of columns would cost."""
+    d = len(support)
+    margin, price, share = np.zeros(d), np.zeros(d), np.full(d, np.nan)
+    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    now = fit_set(environments, support)
+    everything = fit_set(environments, np.ones(d, dtype=bool)).excess.max(initial=0.0)
+    flips = _flips(environments, support, members, (reach, 0.0))
+    alone = _flips(environments, np.ones(d, dtype=bool), members, (1.0, 0.0))
+    for i, group in enumerate(members):
+        at_reach, at_rest = flips[0][i], flips[1][i]
+        margin[group] = _rise(at_reach, now.expected(reach))
+        # Taken back, an absent column lowers the risk: its price is what that would save.
+        taken = support[group].all()
+        price[group] = _rise(at_rest, now.risk) if taken else _rise(now.risk, at_rest)
+        if everything > 0:
+            share[group] = 1.0 - (alone[0][i] - alone[1][i]) / everything
+    return ColumnPrices(margin, price, share)
+
+
+def _flips(
+    environments: Environments,
+    support: BoolArray,
+    members: list[IntArray],
+    reaches: tuple[float, float],
+) -> list[FloatArray]:
+    """(m,) expected error when each group changes sides, at each of the reaches."""
+    if environments.null:  # what chance shows depends on the set: each is fitted from scratch
+        fits = [fit_set(environments, _flipped(support, group)) for group in members]
+        return [np.array([fit.expected(k) for fit in fits]) for k in reaches]
+    inside = [i for i, group in enumerate(members) if support[group].all()]
+    outside = [i for i, group in enumerate(members) if not support[group].all()]
+    state, found = SweptFit.of(environments, support), []
+    for k in reaches:
+        values = np.zeros(len(members))
+        values[inside] = state.without(k, [members[i] for i in inside])
+        values[outside] = state.with_more(k, [members[i] for i in outside])
+        found.append(values)
+    return found
+
+
+def _flipped(support: BoolArray, group: IntArray) -> BoolArray:
+    changed = support.copy()
+    changed[group] = not support[group].all()
+    return changed
+
+
+def _rise(value: float, base: float) -> float:
+    return float(np.sqrt(max(value, 0.0) / max(base, 1e-300)) - 1.0)
+
+
+def leave_one_out(
+    environments: Environments, rivals: BoolArray, reach: float, names: tuple[str, ...]
+) -> tuple[EnvironmentScore, ...]:
+    """Fit to all environments but one, for each; errors on the one left out.
+
+    The columns are chosen anew among the best sets met, so that the one left out has no say.
+    """
+    if len(environments.rows) < 3 or np.any(environments.partition > 0):
+        return ()
+    full = np.ones(rivals.shape[1], dtype=bool)
+    scores = []
+    for e, name in enumerate(names):
+        rest = environments.without(e)
+        best = rivals[int(np.argmin(evaluate_sets(rest, rivals).expected(reach)))]
+        models = (
+            fit_minimax(rest, best, reach).coef,
+            fit_set(rest, full).coef[0],
+            _anchor(rest),
+        )
+        errors = [float(np.sqrt(risk_of(environments, coef)[1 + e])) for coef in models]
+        scores.append(EnvironmentScore(name, float(environments.rows[e]), *errors))
+    return tuple(scores)
+
+
+def _anchor(environments: Environments) -> FloatArray:
+    """(p, t) anchor regression, each target on its own."""
+    d, t = environments.n_columns, environments.n_targets
+    coef = np.zeros((1 + d, t))
+    for target in range(t):
+        chosen = [*range(1, 1 + d), 1 + d + target]
+        mean = environments.gram[:, 0, chosen]
+        second = environments.gram[:, chosen][:, :, chosen]
+        weight = environments.share
+        scatter = weight[:, None, None] * (second - mean[:, :, None] * mean[:, None, :])
+        fit = anchor_fit(Moments(weight, mean, scatter), ANCHOR_GAMMA)
+        coef[:, target] = np.append(fit.intercept, fit.coef)
+    return coef

@@ -1,0 +1,225 @@
+"""From environments that differ to a decision, a verdict and its sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.reach.account import column_prices, curve, leave_one_out, resampled
+from hetrisk.core.reach.columns import choose_columns
+from hetrisk.core.reach.directions import fit_directions
+from hetrisk.core.reach.minimax import fit_minimax
+from hetrisk.core.reach.regret import Environments, fit_set
+from hetrisk.core.reach.resampling import RESAMPLES
+from hetrisk.core.reach.strength import choose_strength
+from hetrisk.core.result import (
+    HOMOGENEOUS,
+    INVARIANT,
+    UNSTABLE,
+    EnvironmentScore,
+    Evidence,
+    ReachCurve,
+    SearchSettings,
+)
+
+AGREEMENT = 0.8  # share of resamples in which a choice must still pay
+LISTED = 5  # columns named in a sentence
+MANY_COLUMNS = 60  # beyond which only the best sets are looked at for other reaches
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is to be done about environments that differ.
+
+    Attributes
+    ----------
+    support : (d,) columns to use.
+    coef : (p, t) linear model of the (indicators of the) target, constant first.
+    multipliers : (K,) how much more each environment counts (`hetrisk.core.reach.minimax`).
+    verdict, reason : in a word, and in a sentence or two.
+    evidence, curve, stability, leave_one_out : see `hetrisk.core.result.SearchResult`.
+    """
+
+    support: BoolArray
+    coef: FloatArray
+    multipliers: FloatArray
+    verdict: str
+    reason: str
+    evidence: Evidence
+    curve: ReachCurve
+    stability: FloatArray
+    leave_one_out: tuple[EnvironmentScore, ...]
+
+
+def decide(
+    cells: list[CellMoments],
+    environments: Environments,
+    p_value: FloatArray,
+    names: tuple[str, ...],
+    groups: IntArray,
+    settings: SearchSettings,
+    unit: str,
+) -> Decision:
+    """Choose columns or directions at the reach asked for; keep plain ERM where that pays more.
+
+    Parameters
+    ----------
+    cells : moments of each partition's environments and folds.
+    environments : the same environments side by side.
+    p_value : (d,) that a column's coefficient is the same everywhere.
+    names : of the environments.
+    unit : of the error.
+    """
+    d, reach = environments.n_columns, settings.reach
+    varies = np.diag(environments.pooled)[1 : d + 1] > 0
+    keep = settings.kept(d) | ~varies
+    chosen = choose_columns(environments, reach, groups, keep)
+    found = _FORMS[settings.form](cells, environments, chosen.support, reach)
+    again = resampled(cells, environments, found.support, chosen.rivals, reach)
+    full = np.ones(d, dtype=bool)
+    sets = chosen.met if d <= MANY_COLUMNS else chosen.rivals
+    drawn = curve(environments, found.coef, found.support, reach, sets, again.lines, unit)
+    verdict, reason = _verdict(found, drawn, again.agreement, varies, environments, settings)
+    if verdict != INVARIANT:
+        found = _Model(full, fit_set(environments, full).coef[0], np.zeros(len(environments.rows)))
+        lines = [(plain, plain) for _, plain in again.lines]
+        drawn = curve(environments, found.coef, full, reach, sets, lines, unit)
+    prices = column_prices(environments, found.support, groups, reach)
+    scores = leave_one_out(environments, chosen.rivals, reach, names)
+    return Decision(
+        found.support,
+        found.coef,
+        found.multipliers,
+        verdict,
+        " ".join(part for part in (reason, _contradiction(scores)) if part),
+        Evidence(
+            prices.margin,
+            prices.price,
+            prices.regret,
+            np.minimum(p_value * len(np.unique(groups)), 1.0),
+            np.zeros(d, dtype=bool),
+            tuple(
+                _column_reason(j, found.support, varies, keep, prices.margin, settings)
+                for j in range(d)
+            ),
+        ),
+        drawn,
+        again.stability,
+        scores,
+    )
+
+
+@dataclass(frozen=True)
+class _Model:
+    support: BoolArray
+    coef: FloatArray
+    multipliers: FloatArray
+
+
+def _columns(
+    cells: list[CellMoments], environments: Environments, support: BoolArray, reach: float
+) -> _Model:
+    """Leave columns out, and answer to the environment that suffers most on those that stay."""
+    fit = fit_minimax(environments, support, reach)
+    return _Model(support, fit.coef, fit.multipliers)
+
+
+def _directions(
+    cells: list[CellMoments], environments: Environments, support: BoolArray, reach: float
+) -> _Model:
+    """Shrink directions of all columns."""
+    strength = choose_strength(cells, environments, reach)
+    coef = fit_directions(environments, strength)
+    return _Model(np.ones_like(support), coef, np.zeros(len(environments.rows)))
+
+
+_FORMS = {"columns": _columns, "directions": _directions}
+
+
+def _verdict(
+    found: _Model,
+    drawn: ReachCurve,
+    agreement: float,
+    varies: BoolArray,
+    environments: Environments,
+    settings: SearchSettings,
+) -> tuple[str, str]:
+    left = varies & ~found.support
+    at = int(np.searchsorted(drawn.reach, settings.reach))
+    gain = 1.0 - drawn.error[at] / max(drawn.error_erm[at], 1e-300)
+    price = drawn.error[0] / max(drawn.error_erm[0], 1e-300) - 1.0
+    differs = f"{len(environments.rows)} environments differ beyond chance"
+    if not (found.support & varies).any():
+        return UNSTABLE, f"{differs}, and no column predicts alike in all of them."
+    if drawn.break_even > settings.reach or gain <= 0:
+        return HOMOGENEOUS, (
+            f"{differs}, but at reach {settings.reach:g} nothing does better than plain ERM on "
+            "all columns."
+        )
+    steady = round(agreement * RESAMPLES)
+    if agreement < AGREEMENT:
+        doubt = _listed(np.flatnonzero(left), settings) or "the weights of the environments"
+        return UNSTABLE, (
+            f"{differs}, but the answer does not hold on other rows: in {steady} of {RESAMPLES} "
+            f"resamples it would pay. In doubt: {doubt}."
+        )
+    if settings.form == "directions":
+        what = "Directions along which environments differ are shrunk"
+    elif left.any():
+        which = _listed(np.flatnonzero(left), settings)
+        what = f"{int(left.sum())} of {int(varies.sum())} columns left out ({which})"
+    else:
+        what = "No column is left out; the environments that suffer most count more"
+    cost = f"costs {price:.1%} more error" if price > 0 else "costs nothing"
+    return INVARIANT, (
+        f"{what}: {differs}. At reach {settings.reach:g} the error to expect is {gain:.0%} lower "
+        f"than plain ERM's; where nothing shifts, that {cost}. It pays from reach "
+        f"{drawn.break_even:.2g} on, in {steady} of {RESAMPLES} resamples."
+    )
+
+
+def _listed(columns: IntArray, settings: SearchSettings) -> str:
+    shown = ", ".join(settings.name(int(j)) for j in columns[:LISTED])
+    more = len(columns) - LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _contradiction(scores: tuple[EnvironmentScore, ...]) -> str:
+    """Say so where environments left out did worse with this model than with plain ERM."""
+    if len(scores) < 3:
+        return ""
+    gap = np.array([score.error**2 - score.error_erm**2 for score in scores])
+    error = float(gap.std(ddof=1) / np.sqrt(len(gap)))
+    if gap.mean() <= error:
+        return ""
+    errors = np.array([(score.error, score.error_erm) for score in scores])
+    model, plain = np.sqrt((errors**2).mean(axis=0))
+    return (
+        "Among the environments seen it did not pay: fitted to all but one and tried on that one, "
+        f"it erred {model / plain - 1:.1%} more than plain ERM. It is for shifts beyond those."
+    )
+
+
+def _column_reason(
+    j: int,
+    support: BoolArray,
+    varies: BoolArray,
+    keep: BoolArray,
+    margin: FloatArray,
+    settings: SearchSettings,
+) -> str:
+    if not varies[j]:
+        return "Left out: it never varies."
+    change = f"the error at reach {settings.reach:g} by {abs(margin[j]):.1%}"
+    if not support[j]:
+        return f"Left out: taken back, it would raise {change}."
+    if keep[j]:
+        return "Kept: asked for."
+    if margin[j] >= 0:
+        return f"Kept: leaving it out would raise {change}."
+    return (
+        f"Kept: leaving it out alone would lower {change}, but the model as a whole does not pay."
+    )

@@ -1,0 +1,138 @@
+"""Do environments differ beyond chance? A Chow test whose noise is measured, not assumed.
+
+In environment e the coefficients have the covariance A_e^-1 V_e A_e^-1 with V_e that of the sum
+of the scores z (y - z'beta_e). Folds of rows give V_e without an assumption on the noise: the
+scores of a fold are one draw. Three things follow from their whitened Gram matrix Lambda:
+
+* phi = tr(Lambda) / p, how much noisier coefficients are than under constant variance;
+* the test of one regression for all environments: T = sum_e n_e rho_e / sigma_e^2 is compared
+  with a multiple of chi-squared of the same mean and variance (Satterthwaite 1946);
+* for each column, whether its coefficient is the same everywhere (Cochran's Q).
+
+None of these environments was made from y, so ordinary inference holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import chi2, norm
+
+from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.reach.regret import COMPLETION, Environments, Fits, fit_set
+
+HIGHEST_SCORE = 38.0  # the normal score of the smallest probability a double holds
+
+
+@dataclass(frozen=True)
+class Heterogeneity:
+    """How far the environments of one partition differ.
+
+    Attributes
+    ----------
+    environments : their moments, with the noise of their coefficients.
+    fits : least squares on all columns.
+    p_value : of one regression for all environments.
+    column_p_values : (d,) of one coefficient for all environments, each column on its own.
+    """
+
+    environments: Environments
+    fits: Fits
+    p_value: float
+    column_p_values: FloatArray
+
+    @property
+    def score(self) -> float:
+        """The p-value as a normal score; zero or less is chance."""
+        return float(np.clip(norm.isf(self.p_value), -HIGHEST_SCORE, HIGHEST_SCORE))
+
+
+def environments_of(cells: CellMoments, n_targets: int) -> Environments:
+    """Moments of the environments of one partition; those without rows are left out."""
+    weight = cells.weight.sum(axis=1)
+    held = weight > 0
+    pooled = cells.gram.sum(axis=(0, 1)) / weight.sum()
+    rows = cells.effective_rows[held]
+    added = (COMPLETION / rows)[:, None, None]
+    gram = cells.gram.sum(axis=1)[held] / weight[held, None, None]
+    return Environments(
+        gram=(gram + added * pooled) / (1.0 + added),
+        rows=rows,
+        share=weight[held] / weight.sum(),
+        partition=np.zeros(len(rows), dtype=np.int64),
+        pooled=pooled,
+        n_rows=float(weight.sum() ** 2 / cells.square.sum()),
+        n_targets=n_targets,
+        phi=np.ones(len(rows)),
+    )
+
+
+def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
+    """Test whether the environments of a partition share one regression."""
+    environments = environments_of(cells, n_targets)
+    everything = np.ones(environments.n_columns, dtype=bool)
+    fits = fit_set(environments, everything)
+    p = 1 + environments.n_columns
+    K, draws = len(environments.rows), _whitened_scores(cells, environments, fits)
+    n_folds = cells.weight.shape[1]
+    if K < 2 or n_folds < 2:
+        return Heterogeneity(environments, fits, 1.0, np.ones(p - 1))
+    products = draws @ draws.T
+    trace = max(float(np.trace(products)) / K, float(p))
+    # So few draws add to the squared spectrum by themselves; equal eigenvalues give the least.
+    own_share = trace**2 / (K * (n_folds - 1))
+    square = max(float((products**2).sum()) / K**2 - own_share, trace**2 / (p * n_targets))
+    environments = replace(environments, phi=np.full(K, trace / p))
+    fits = fit_set(environments, everything)
+    variance = _variance(environments, fits.own, p)
+    total = float((environments.rows * fits.regret / variance).sum())
+    p_value = float(chi2.sf(total * trace / square, (K - 1) * trace**2 / square))
+    return Heterogeneity(environments, fits, p_value, _column_p_values(environments, fits))
+
+
+def _variance(environments: Environments, own: FloatArray, p: int) -> FloatArray:
+    """(K,) variance of the noise, for the coefficients that were fitted."""
+    rows = environments.rows
+    variance: FloatArray = np.maximum(own, 1e-300) * rows / np.maximum(rows - p, 1.0)
+    return variance
+
+
+def _whitened_scores(cells: CellMoments, environments: Environments, fits: Fits) -> FloatArray:
+    """(K F, p t) scores of the folds, in units of the noise of their environment.
+
+    Were the noise constant, the sum of their outer products over the folds of one environment
+    would have the mean of an identity matrix.
+    """
+    held = cells.weight.sum(axis=1) > 0
+    gram, weight = cells.gram[held], cells.weight[held].sum(axis=1)
+    p, n_folds = 1 + environments.n_columns, gram.shape[1]
+    own = fits.coef[1:]
+    score = gram[:, :, :p, p:] - np.einsum("kfij,kjt->kfit", gram[:, :, :p, :p], own)
+    factor = np.linalg.cholesky(environments.stacked[0][1:])
+    flat = np.moveaxis(score, 1, 2).reshape(len(weight), p, -1)
+    white = np.linalg.solve(factor, flat).reshape(len(weight), p, n_folds, -1)
+    size = np.sqrt(_variance(environments, fits.own, p) * weight**2 / environments.rows)
+    # Residuals of a fit with p coefficients are smaller than the noise; so are their scores.
+    shrunk = environments.rows / np.maximum(environments.rows - p, 1.0)
+    size /= shrunk * np.sqrt(n_folds / max(n_folds - 1.0, 1.0))
+    white /= size[:, None, None, None]
+    draws: FloatArray = np.moveaxis(white, 2, 1).reshape(len(weight) * n_folds, -1)
+    return draws
+
+
+def _column_p_values(environments: Environments, fits: Fits) -> FloatArray:
+    """(d,) Cochran's Q over the environments: is the coefficient of a column the same in all?"""
+    A = environments.stacked[0][1:]
+    p, K = A.shape[-1], len(environments.rows)
+    variance = _variance(environments, fits.own, p) * environments.phi / environments.rows
+    inverse = np.einsum("kii->ki", np.linalg.inv(A))
+    precision = 1.0 / np.maximum(variance[:, None] * inverse / environments.n_targets, 1e-300)
+    coef = fits.coef[1:]
+    centre = np.einsum("ki,kit->it", precision, coef) / precision.sum(axis=0)[:, None]
+    q = np.einsum("ki,kit->i", precision, (coef - centre) ** 2)
+    # Indicators of t > 1 classes sum to one: of their coefficients t - 1 are free.
+    free = max(environments.n_targets - 1, 1)
+    p_values: FloatArray = chi2.sf(q, (K - 1) * free)[1:]
+    return p_values

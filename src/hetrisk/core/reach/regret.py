@@ -1,0 +1,181 @@
+"""Regret: what a model fitted to all rows loses in one environment, from moments alone.
+
+With z = (1, x), A_e = E_e[z z'] and b_e = E_e[z y], the pooled least squares fit on a set of
+columns S and that of environment e, beta_S and beta_Se, give the regret
+
+    rho_e(S) = (beta_S - beta_Se)' A_e (beta_S - beta_Se),
+
+and if the mechanism moves k times as far from the average as it did in e, the loss is k^2 rho_e.
+So the squared error to expect at reach k is
+
+    E_k(S) = R(S) + k^2 max_e rho_e(S),   R(S) the pooled risk.
+
+Where nothing differs, rho_e still has the mean phi sigma_e^2 |S| / n_e (1 - share_e): the noise of
+beta_Se less the part that the pooled fit shares. That is subtracted. phi is one for constant
+noise; where noise follows the columns it is measured (`hetrisk.core.reach.heterogeneity`).
+
+For labels the squared error of their indicators (the Brier score of a linear probability) takes
+the place of that of y: one currency, one closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+
+# A thousandth of a row, spread over all rows, completes the moments of an environment: in a
+# direction that it never varies in, its fit is then the pooled one, and shows no regret.
+COMPLETION = 1e-3
+RIDGE = 1e-10  # of each column's own size: a column that repeats others stays solvable
+
+
+@dataclass(frozen=True)
+class Environments:
+    """Moments of K environments, perhaps of several partitions, and of all rows.
+
+    Attributes
+    ----------
+    gram : (K, q, q) mean of z z' in each environment, z = (1, x, y); targets last.
+    rows : (K,) effective rows.
+    share : (K,) of the rows of the partition the environment belongs to.
+    partition : (K,) number of that partition.
+    pooled : (q, q) mean of z z' over all rows.
+    n_rows : effective rows of all.
+    n_targets : t.
+    phi : (K,) noise of the coefficients relative to that of constant variance.
+    null : where the environments were made from y, the same environments made from targets of one
+        population: what they show is chance.
+    """
+
+    gram: FloatArray
+    rows: FloatArray
+    share: FloatArray
+    partition: IntArray
+    pooled: FloatArray
+    n_rows: float
+    n_targets: int
+    phi: FloatArray
+    null: tuple[Environments, ...] = ()
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns d of x."""
+        return int(self.gram.shape[-1]) - 1 - self.n_targets
+
+    @cached_property
+    def stacked(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """A (K + 1, p, p), b (K + 1, p, t), c (K + 1,): all rows first, then the environments."""
+        p = 1 + self.n_columns
+        every = np.concatenate([self.pooled[None], self.gram])
+        A = every[:, :p, :p].copy()
+        diagonal = np.einsum("kii->ki", A)
+        size = np.diag(self.pooled)[:p]
+        diagonal += RIDGE * np.where(size > 0, size, 1.0)  # a column that never varies: zero
+        return A, every[:, :p, p:], np.einsum("kii->k", every[:, p:, p:])
+
+    def noise(self, own: FloatArray, size: IntArray | int) -> FloatArray:
+        """(K, m) mean regret of chance alone, for m sets of ``size`` (m,) coefficients.
+
+        ``own`` (K, m) are the risks of the environments' own fits.
+        """
+        rows, share, phi = (x[:, None] for x in (self.rows, self.share, self.phi))
+        variance = np.maximum(own, 0.0) * rows / np.maximum(rows - size, 1.0)
+        chance: FloatArray = phi * variance * size / rows * (1.0 - share)
+        return chance
+
+    def without(self, environment: int) -> Environments:
+        """The same with one environment, and its rows in the pool, left out."""
+        keep = np.arange(len(self.rows)) != environment
+        share = self.share[environment]
+        left = (self.pooled - share * self.gram[environment]) / max(1.0 - share, 1e-12)
+        rest = np.where(self.partition[keep] == self.partition[environment], 1.0 - share, 1.0)
+        return Environments(
+            self.gram[keep],
+            self.rows[keep],
+            self.share[keep] / np.maximum(rest, 1e-12),
+            self.partition[keep],
+            left,
+            self.n_rows * (1.0 - share),
+            self.n_targets,
+            self.phi[keep],
+        )
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Least squares on one set of columns: pooled, and in every environment.
+
+    Attributes
+    ----------
+    coef : (K + 1, p, t) coefficients, constant first, zero off the set; all rows first.
+    risk : pooled squared error R(S); own : (K,) that of each environment's own fit.
+    regret : (K,) as it is; chance : (K,) its mean were nothing to differ.
+    """
+
+    coef: FloatArray
+    risk: float
+    own: FloatArray
+    regret: FloatArray
+    chance: FloatArray
+
+    @property
+    def excess(self) -> FloatArray:
+        """(K,) regret beyond chance, not below zero."""
+        beyond: FloatArray = np.maximum(self.regret - self.chance, 0.0)
+        return beyond
+
+    def expected(self, reach: float) -> float:
+        """E_k: the squared error to expect at this reach."""
+        return self.risk + reach**2 * float(self.excess.max(initial=0.0))
+
+
+def fit_set(environments: Environments, columns: BoolArray) -> Fits:
+    """Fit y on a constant and some columns, pooled and in every environment."""
+    A, b, c = environments.stacked
+    chosen = np.flatnonzero(np.append(True, columns))
+    sub = A[:, chosen][:, :, chosen]
+    solved = np.linalg.solve(sub, b[:, chosen])
+    risk = c - np.einsum("kit,kit->k", solved, b[:, chosen])
+    gap = solved[:1] - solved[1:]
+    regret = np.einsum("kit,kij,kjt->k", gap, sub[1:], gap)
+    coef = np.zeros_like(b)
+    coef[:, chosen] = solved
+    chance = environments.noise(risk[1:, None], len(chosen))[:, 0]
+    if environments.null:
+        chance = chance + np.mean([fit_set(e, columns).excess.max() for e in environments.null])
+    return Fits(coef, max(float(risk[0]), 0.0), np.maximum(risk[1:], 0.0), regret, chance)
+
+
+def regret_of(environments: Environments, coef: FloatArray, own: Fits) -> FloatArray:
+    """(K,) regret of any linear model (p, t) against each environment's own fit."""
+    gap = coef - own.coef[1:]
+    A = environments.stacked[0][1:]
+    regret: FloatArray = np.einsum("kit,kij,kjt->k", gap, A, gap)
+    return regret
+
+
+def risk_of(environments: Environments, coef: FloatArray) -> FloatArray:
+    """(K + 1,) squared error of any linear model (p, t): over all rows, then by environment."""
+    A, b, c = environments.stacked
+    square = np.einsum("it,kij,jt->k", coef, A, coef)
+    risk: FloatArray = np.maximum(c - 2.0 * np.einsum("it,kit->k", coef, b) + square, 0.0)
+    return risk
+
+
+def combined(parts: list[Environments]) -> Environments:
+    """Environments of several partitions of the same rows, side by side."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    return replace(
+        first,
+        gram=np.concatenate([part.gram for part in parts]),
+        rows=np.concatenate([part.rows for part in parts]),
+        share=np.concatenate([part.share for part in parts]),
+        partition=np.concatenate([np.full(len(e.rows), i) for i, e in enumerate(parts)]),
+        phi=np.concatenate([part.phi for part in parts]),
+    )

@@ -1,0 +1,284 @@
+"""The default search: sources propose partitions, regret decides, the result says the verdict.
+
+Environments that the user names are used as they are, and no others are looked for. Hints are
+tested with a correction for how many there are; those along which something changes beyond chance
+are used together. With neither, or where no hint speaks, the rows themselves are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import norm
+
+from hetrisk.core.mixture.mixture import MixtureParameters
+from hetrisk.core.numerics.cells import Assignment
+from hetrisk.core.numerics.comparison import environment_fits
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.paper import loop
+from hetrisk.core.pricing import error_unit, plain_result, priced, step
+from hetrisk.core.reach.decision import Decision, decide
+from hetrisk.core.reach.heterogeneity import HIGHEST_SCORE, Heterogeneity, heterogeneity
+from hetrisk.core.reach.regret import Environments, combined
+from hetrisk.core.reach.resampling import RESAMPLES
+from hetrisk.core.result import (
+    HOMOGENEOUS,
+    INVARIANT,
+    UNSEARCHED,
+    SearchResult,
+    SearchSettings,
+    SourceRecord,
+)
+from hetrisk.core.sources.hinted import hinted
+from hetrisk.core.sources.named import named
+from hetrisk.core.sources.proposal import Proposal
+
+ALPHA = 0.01  # level of all tests together
+FEWEST_ROWS = 40  # below which, or with fewer than 3 a coefficient, nothing is looked for
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A source and the partition of it that differs most; ``p_value`` is corrected."""
+
+    proposal: Proposal
+    found: Heterogeneity
+    p_value: float
+    used: bool
+
+
+def discover(
+    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
+) -> SearchResult:
+    """Search standardised rows for relations that differ between environments."""
+    if rows.n_rows < max(FEWEST_ROWS, 3 * (1 + rows.n_features)):
+        return plain_result(rows, family, groups, settings, UNSEARCHED, _too_few(rows))
+    tested = _test_sources(rows, family, settings)
+    used = [t for t in tested if t.used]
+    if used:
+        return _decided(rows, family, groups, settings, tested, used)
+    if settings.environments is not None:
+        reason = "The environments named do not differ beyond chance"
+        record = tested[0] if tested else None
+        reason += f" (p = {record.p_value:.2g})." if record else ": there is only one."
+        found = plain_result(rows, family, groups, settings, HOMOGENEOUS, reason)
+        return replace(found, sources=tuple(_record(t, settings) for t in tested))
+    found = ask_the_rows(rows, family, groups, settings)
+    records = tuple(_record(t, settings) for t in tested)
+    return replace(found, sources=(*records, *found.sources))
+
+
+def discover_by_gates(
+    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
+) -> SearchResult:
+    """Search by the joint loop of the paper, and price what it found."""
+    return priced(rows, family, groups, settings, loop.discover(rows, family, groups, settings))
+
+
+def ask_the_rows(
+    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
+) -> SearchResult:
+    """Environments that nobody named."""
+    return plain_result(rows, family, groups, settings, HOMOGENEOUS, "Nothing was found.")
+
+
+def _too_few(rows: RowSource) -> str:
+    needed = max(FEWEST_ROWS, 3 * (1 + rows.n_features))
+    return (
+        f"Not searched: {rows.n_rows} rows are too few for {rows.n_features} columns; at least "
+        f"{needed} are needed. The model is plain ERM on all columns."
+    )
+
+
+def _test_sources(rows: RowSource, family: Family, settings: SearchSettings) -> list[Tested]:
+    """Test every source: the best of its partitions, corrected for their number (Bonferroni)
+    and, over the sources, by Holm's step-down rule.
+    """
+    if settings.environments is not None:
+        proposals = [[named(rows, family, settings.environments)]]
+    else:
+        proposals = [hinted(rows, family, column) for column in settings.hints]
+    best: list[tuple[Proposal, Heterogeneity, float]] = []
+    for several in proposals:
+        found = [heterogeneity(p.merged.cells, family.n_targets) for p in several]
+        if found:
+            first = int(np.argmin([f.p_value for f in found]))
+            p_value = min(1.0, len(found) * found[first].p_value)
+            best.append((several[first], found[first], p_value))
+    corrected = holm(np.array([p for _, _, p in best]))
+    return [
+        Tested(proposal, found, float(p), bool(p < ALPHA))
+        for (proposal, found, _), p in zip(best, corrected, strict=True)
+    ]
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """p-values corrected for their number, so that any below a level are, together (Holm 1979)."""
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    corrected = np.empty(len(p_values))
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0) if len(steps) else steps
+    return corrected
+
+
+def _decided(
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    settings: SearchSettings,
+    tested: list[Tested],
+    used: list[Tested],
+) -> SearchResult:
+    environments = combined([t.found.environments for t in used])
+    names = tuple(name for t in used for name in _held_names(t))
+    p_value = np.min([t.found.column_p_values for t in used], axis=0)
+    decision = decide(
+        [t.proposal.merged.cells for t in used],
+        environments,
+        np.minimum(p_value * len(used), 1.0),
+        names,
+        groups,
+        settings,
+        error_unit(family),
+    )
+    first = min(used, key=lambda t: t.p_value)
+    return SearchResult(
+        support=decision.support,
+        gates=decision.support.astype(np.float64),
+        partition=_partition(rows, family, first),
+        environment_names=first.proposal.names,
+        evidence=decision.evidence,
+        sources=tuple(_record(t, settings) for t in tested),
+        curve=decision.curve,
+        stability=decision.stability,
+        n_resamples=RESAMPLES,
+        leave_one_out=decision.leave_one_out,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        history=(step(decision.support, len(environments.rows), decision.curve, settings),),
+        directions=decision.coef[1:] if _shrunk(decision.verdict, settings) else None,
+        offsets=decision.coef[0] if _shrunk(decision.verdict, settings) else None,
+        row_factors=_row_factors(decision, environments, used, settings.reach),
+    )
+
+
+def _shrunk(verdict: str, settings: SearchSettings) -> bool:
+    return settings.form == "directions" and verdict == INVARIANT
+
+
+def _held_names(tested: Tested) -> tuple[str, ...]:
+    held = tested.proposal.merged.cells.weight.sum(axis=1) > 0
+    return tuple(n for n, h in zip(tested.proposal.names, held, strict=True) if h)
+
+
+def _record(tested: Tested, settings: SearchSettings) -> SourceRecord:
+    column = int(np.argmin(tested.found.column_p_values))
+    count = len(tested.found.environments.rows)
+    proposal = tested.proposal
+    if tested.used:
+        sentence = (
+            f"{proposal.source} ({proposal.how}): {count} environments differ beyond chance, most "
+            f"about {settings.name(column)}."
+        )
+    else:
+        sentence = (
+            f"{proposal.source} ({proposal.how}): nothing changes beyond chance between its "
+            f"{count} environments; it has no effect."
+        )
+    return SourceRecord(
+        proposal.source,
+        proposal.kind,
+        count,
+        tested.p_value,
+        float(np.clip(norm.isf(tested.p_value), -HIGHEST_SCORE, HIGHEST_SCORE)),
+        column if tested.used else None,
+        tested.used,
+        sentence,
+    )
+
+
+@dataclass(frozen=True)
+class AssignedPartition(Partition):
+    """Environments that rows carry; rows that do not are placed by how well each fits them."""
+
+    assignment: Assignment
+    fits: MixtureParameters
+
+    @property
+    def n_environments(self) -> int:
+        """Number of environments."""
+        return self.assignment.n_environments
+
+    def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n, K) probabilities by the regressions of the environments."""
+        return self.fits.responsibilities(X, y)
+
+    def of_rows(self, rows: Rows) -> FloatArray:
+        """(n, K) as the rows say, where they do."""
+        if rows.environments is None and rows.hints is None:
+            return self.responsibilities(rows.X, rows.y)
+        shares = self.assignment.shares(rows)
+        if shares is not None:
+            return shares
+        codes = self.assignment.codes(rows)
+        # Rows that belong to none are spread over all.
+        known = np.eye(self.n_environments)[np.maximum(codes, 0)]
+        return np.where(codes[:, None] >= 0, known, 1.0 / self.n_environments)
+
+
+def _partition(rows: RowSource, family: Family, tested: Tested) -> Partition:
+    """The environments of a source, with a regression in each to place other rows by."""
+    assignment = tested.proposal.assignment
+    carried = AssignedPartition(assignment, _no_mixture(assignment.n_environments, family))
+    fits = environment_fits(rows, family, carried)
+    weights = fits.weight / max(float(fits.weight.sum()), 1e-300)
+    variance = np.ones(len(weights))
+    if family.has_variance:
+        held = tested.proposal.merged.cells.weight.sum(axis=1) > 0
+        variance[held] = np.maximum(tested.found.fits.own, 1e-12)
+    return replace(
+        carried, fits=MixtureParameters(weights, fits.coef, fits.intercept, variance, family)
+    )
+
+
+def _no_mixture(K: int, family: Family) -> MixtureParameters:
+    empty = np.zeros((K, 0))
+    return MixtureParameters(np.full(K, 1.0 / K), empty, np.zeros(K), np.ones(K), family)
+
+
+@dataclass(frozen=True)
+class RowFactors:
+    """How many times a row counts: 1 + k^2 w_e / share_e, summed over the partitions."""
+
+    assignments: tuple[Assignment, ...]
+    extra: tuple[FloatArray, ...]
+
+    def __call__(self, rows: Rows) -> FloatArray:
+        """(n,) factors."""
+        factor = np.ones(len(rows))
+        for assignment, extra in zip(self.assignments, self.extra, strict=True):
+            shares = assignment.shares(rows)
+            if shares is None:
+                factor += np.append(extra, 0.0)[assignment.codes(rows)]
+            else:
+                factor += shares @ extra
+        return factor
+
+
+def _row_factors(
+    decision: Decision, environments: Environments, used: list[Tested], reach: float
+) -> Callable[[Rows], FloatArray] | None:
+    if not decision.multipliers.any():
+        return None
+    each = reach**2 * decision.multipliers / environments.share
+    extra = []
+    for i, tested in enumerate(used):
+        held = tested.proposal.merged.cells.weight.sum(axis=1) > 0
+        factors = np.zeros(len(held))
+        factors[held] = each[environments.partition == i]
+        extra.append(factors)
+    return RowFactors(tuple(t.proposal.assignment for t in used), tuple(extra))

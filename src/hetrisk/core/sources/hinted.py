@@ -1,0 +1,161 @@
+"""Environments that a column may go along with: a date, a site, a batch, a region.
+
+A hint is never a feature. Each proposes partitions by its kind:
+
+* category: its levels, the thin ones together; with many thin levels, a few kinds of them;
+* number: up to six intervals that hold as many rows each, and two halves (a slow drift shows
+  best between the ends, a break in one place);
+* date: the same along time, and seasons: quarters of the year, working days and weekends.
+
+Rows whose hint is missing are a level of their own where there are enough of them.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from hetrisk.core.numerics.cells import Assignment, CellMoments, cell_moments
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.rows import FloatArray, RowSource
+from hetrisk.core.result import HintColumn
+from hetrisk.core.sources.levels import (
+    FOLDS,
+    MOST_BINS,
+    MOST_CELLS,
+    Intervals,
+    Levels,
+    Merged,
+    Months,
+    Weekdays,
+    merge_ordered,
+    merge_unordered,
+    n_folds,
+)
+from hetrisk.core.sources.proposal import HINTED, Proposal, proposed
+
+FINE = 48  # intervals of a number that neighbours are merged from
+SAMPLE_ROWS = 50_000  # rows that quantiles are taken from
+SEASONS_FROM = 330.0  # days that dates must span before the season is looked at
+QUARTERS = ("December to February", "March to May", "June to August", "September to November")
+WEEK = ("Monday to Friday", "Saturday and Sunday")
+
+
+def hinted(rows: RowSource, family: Family, column: HintColumn) -> list[Proposal]:
+    """Partitions along one hint."""
+    position = column.position
+    if column.kind == "category":
+        return _along_levels(rows, family, column, position)
+    sample = rows.sample(SAMPLE_ROWS, 0).hints
+    assert sample is not None
+    values = sample[:, position]
+    known = values[~np.isnan(values)]
+    if len(np.unique(known)) < 2:
+        return []
+    found = _along_values(rows, family, column, position, known)
+    if column.kind == "date":
+        found += _seasons(rows, family, column, position, known)
+    return found
+
+
+def _along_levels(
+    rows: RowSource, family: Family, column: HintColumn, position: int
+) -> list[Proposal]:
+    names = (*column.levels, *(("missing",) if column.missing else ()))
+    width = rows.n_features + 1 + family.n_targets
+    if len(names) < 2 or 2 * len(names) * width**2 > MOST_CELLS:
+        return []
+    base = Levels(position, len(column.levels), column.missing)
+    cells = cell_moments(rows, family, base, n_folds(len(names)))
+    merged = merge_unordered(cells, names, family.n_targets)
+    many = merged.names and merged.names[0].startswith("kind ")
+    how = f"{len(names)} levels in {len(merged.names)} kinds" if many else "its levels"
+    return _if_any(proposed(column.name, HINTED, how, base, merged))
+
+
+def _along_values(
+    rows: RowSource, family: Family, column: HintColumn, position: int, known: FloatArray
+) -> list[Proposal]:
+    distinct = np.unique(known)
+    if len(distinct) <= FINE:
+        cuts = (distinct[:-1] + distinct[1:]) / 2
+    else:
+        cuts = np.unique(np.quantile(known, np.linspace(0, 1, FINE + 1)[1:-1]))
+    base = Intervals(position, len(cuts) + 1, column.missing, tuple(map(float, cuts)))
+    cells = cell_moments(rows, family, base, FOLDS)
+    names = _interval_names(cuts, known, column.kind)
+    found = []
+    for most in (MOST_BINS, 2):
+        merged = _beside_missing(cells, names, most, column.missing)
+        how = f"{len(merged.names)} intervals"
+        if not any(len(merged.names) == len(other.names) for other in found):
+            found += _if_any(proposed(column.name, HINTED, how, base, merged))
+    return found
+
+
+def _seasons(
+    rows: RowSource, family: Family, column: HintColumn, position: int, known: FloatArray
+) -> list[Proposal]:
+    found = []
+    if np.ptp(known) >= SEASONS_FROM:
+        quarter = (np.arange(12) + 1) % 12 // 3
+        found += _seasonal(rows, family, column, Months(position, 12), quarter, QUARTERS)
+    weekend = (np.arange(7) >= 5).astype(int)
+    if len(np.unique((np.floor(known).astype(int) + 3) % 7)) == 7:
+        found += _seasonal(rows, family, column, Weekdays(position, 7), weekend, WEEK)
+    return found
+
+
+def _seasonal(
+    rows: RowSource,
+    family: Family,
+    column: HintColumn,
+    base: Assignment,
+    groups: np.ndarray,
+    names: tuple[str, ...],
+) -> list[Proposal]:
+    cells = cell_moments(rows, family, base, FOLDS)
+    into = np.zeros((len(groups), len(names)))
+    into[np.arange(len(groups)), groups] = 1.0
+    merged = Merged(cells.merged(into), groups, names)
+    enough = merged.cells.effective_rows.min() >= 2.0 * cells.gram.shape[-1]
+    how = "seasons" if len(names) > 2 else "days of the week"
+    return _if_any(proposed(column.name, HINTED, how, base, merged)) if enough else []
+
+
+def _beside_missing(cells: CellMoments, names: tuple[str, ...], most: int, missing: bool) -> Merged:
+    """Merge neighbours; rows without a value stay apart, or in none where they are few."""
+    if not missing:
+        return merge_ordered(cells, names, most)
+    valued = CellMoments(cells.weight[:-1], cells.square[:-1], cells.gram[:-1])
+    merged = merge_ordered(valued, names, most)
+    enough = cells.effective_rows[-1] >= merged.cells.effective_rows.min() / 2
+    lookup = np.append(merged.lookup, len(merged.names) if enough else -1)
+    if not enough:
+        return Merged(merged.cells, lookup, merged.names)
+    both = CellMoments(
+        np.concatenate([merged.cells.weight, cells.weight[-1:]]),
+        np.concatenate([merged.cells.square, cells.square[-1:]]),
+        np.concatenate([merged.cells.gram, cells.gram[-1:]]),
+    )
+    return Merged(both, lookup, (*merged.names, "missing"))
+
+
+def _if_any(proposal: Proposal) -> list[Proposal]:
+    """A partition with one environment compares nothing."""
+    held = proposal.merged.cells.weight.sum(axis=1) > 0
+    return [proposal] if int(held.sum()) > 1 else []
+
+
+def _interval_names(cuts: FloatArray, known: FloatArray, kind: str) -> tuple[str, ...]:
+    def shown(value: float) -> str:
+        if kind == "date":
+            return str(np.datetime64(int(np.floor(value)), "D"))
+        return f"{value:.4g}"
+
+    distinct = np.unique(known)
+    if len(distinct) == len(cuts) + 1:
+        return tuple(shown(float(v)) for v in distinct)
+    edges = [float(known.min()), *map(float, cuts), float(known.max())]
+    return tuple(shown((a + b) / 2) for a, b in pairwise(edges))

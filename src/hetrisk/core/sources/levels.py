@@ -1,0 +1,223 @@
+"""Environments from what rows carry: labels, categories, numbers, dates.
+
+Such a partition is not made from y, so its environments can be tested by ordinary inference. What
+has to be decided is how fine it may be: each environment is judged by a regression of its own,
+and the worst of many noisy regressions is always bad. On average an environment must hold
+`ROWS_A_COEFFICIENT` rows for each coefficient. Where there are more environments than that
+allows,
+
+* levels with an order (years, quantiles of a number) are merged with their neighbours;
+* levels without one (hundreds of sites) fall into a few *kinds*: a mixture of regressions in which
+  all rows of a level share their component (`hetrisk.core.mixture.groups`). A level is assigned by
+  one half of its rows and judged by the other, so that kinds, too, are not made from the y they
+  are judged by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.mixture.groups import assign_kinds
+from hetrisk.core.numerics.cells import Assignment, CellMoments
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+
+FOLDS = 10
+MANY_LEVELS = 60  # levels beyond which the folds are made of whole levels
+MOST_CELLS = 4e7  # numbers that the moments of all levels may take
+ROWS_A_COEFFICIENT = 30.0
+LEAST_ROWS_A_COEFFICIENT = 2.0  # an environment with fewer fits its own noise
+MOST_BINS = 6
+
+
+@dataclass(frozen=True)
+class Carried(Assignment):
+    """Environments as the rows carry them: (n, K) responsibilities."""
+
+    count: int
+
+    @property
+    def n_environments(self) -> int:
+        """Number of environments."""
+        return self.count
+
+    def codes(self, rows: Rows) -> IntArray:
+        """(n,) the environment with the largest share."""
+        assert rows.environments is not None
+        codes: IntArray = rows.environments.argmax(axis=1)
+        return codes
+
+    def shares(self, rows: Rows) -> FloatArray | None:
+        """(n, K) responsibilities, or None where each row belongs to one environment."""
+        shares = rows.environments
+        assert shares is not None
+        return None if np.all((shares == 0.0) | (shares == 1.0)) else shares
+
+
+@dataclass(frozen=True)
+class Levels(Assignment):
+    """Environments from the codes 0, 1, ... in a column of hints; rows without one come last.
+
+    Attributes
+    ----------
+    column : of the hints.
+    count : levels, the missing one not among them.
+    missing : whether rows without a value are a level of their own.
+    """
+
+    column: int
+    count: int
+    missing: bool = False
+
+    @property
+    def n_environments(self) -> int:
+        """Number of levels."""
+        return self.count + int(self.missing)
+
+    def codes(self, rows: Rows) -> IntArray:
+        """(n,) level of each row."""
+        assert rows.hints is not None
+        return self._coded(rows.hints[:, self.column])
+
+    def _coded(self, values: FloatArray) -> IntArray:
+        known = ~np.isnan(values)
+        codes = np.full(len(values), self.count if self.missing else -1, dtype=np.int64)
+        codes[known] = self._levels(values[known])
+        return codes
+
+    def _levels(self, values: FloatArray) -> IntArray:
+        return values.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Intervals(Levels):
+    """Environments from a number in a column of hints: which of the intervals it falls into."""
+
+    cuts: tuple[float, ...] = ()
+
+    def _levels(self, values: FloatArray) -> IntArray:
+        level: IntArray = np.searchsorted(np.array(self.cuts), values, side="left")
+        return level
+
+
+@dataclass(frozen=True)
+class Months(Levels):
+    """Environments from days since 1970 in a column of hints: the month of the year."""
+
+    def _levels(self, values: FloatArray) -> IntArray:
+        days = np.floor(values).astype("datetime64[D]")
+        month: IntArray = days.astype("datetime64[M]").astype(np.int64) % 12
+        return month
+
+
+@dataclass(frozen=True)
+class Weekdays(Levels):
+    """Environments from days since 1970 in a column of hints: Monday 0 to Sunday 6."""
+
+    def _levels(self, values: FloatArray) -> IntArray:
+        weekday: IntArray = (np.floor(values).astype(np.int64) + 3) % 7
+        return weekday
+
+
+def n_folds(n_levels: int) -> int:
+    """Folds of the rows in one pass: ten, or two halves where levels are many."""
+    return FOLDS if n_levels <= MANY_LEVELS else 2
+
+
+def merge_ordered(cells: CellMoments, names: tuple[str, ...], most: int) -> Merged:
+    """Merge neighbouring levels until there are at most ``most``, of much the same size."""
+    rows = cells.effective_rows
+    allowed = min(most, _most_environments(cells))
+    if int((rows > 0).sum()) <= allowed and rows[rows > 0].min() >= _least_rows(cells):
+        return Merged(cells, np.arange(len(rows)), names)
+    wanted = rows.sum() / max(allowed, 1)
+    group, held, groups = 0, 0.0, []
+    for n in rows:
+        # Start the next group where that leaves this one nearer to its share.
+        if held > 0 and held + n / 2 > wanted and group < allowed - 1:
+            group, held = group + 1, 0.0
+        groups.append(group)
+        held += n
+    return _merged(cells, np.array(groups), _span_names(names, groups))
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Levels merged into environments.
+
+    Attributes
+    ----------
+    cells : (K, F) their moments.
+    lookup : (J,) environment of each level; -1 for a level in none.
+    names : of the environments.
+    """
+
+    cells: CellMoments
+    lookup: IntArray
+    names: tuple[str, ...]
+
+
+def merge_unordered(cells: CellMoments, names: tuple[str, ...], n_targets: int) -> Merged:
+    """Levels as they are, where few and large enough; the thin ones together; else kinds."""
+    rows = cells.effective_rows
+    least = _least_rows(cells)
+    if int((rows >= least).sum()) <= _most_environments(cells) and len(rows) <= MANY_LEVELS:
+        thin = rows < least
+        lookup = np.where(thin, int((~thin).sum()), np.cumsum(~thin) - 1)
+        held = float(rows[thin].sum())
+        if held < least:
+            lookup = np.where(thin, -1, lookup)
+        kept = [name for name, small in zip(names, thin, strict=True) if not small]
+        merged = tuple(kept) + (("all others",) if held >= least else ())
+        return _merged(cells, lookup, merged)
+    return _kinds(cells, names, n_targets)
+
+
+def _kinds(cells: CellMoments, names: tuple[str, ...], n_targets: int) -> Merged:
+    """A few kinds of levels, each level assigned by one half of its rows, judged by the other."""
+    half = np.arange(cells.weight.shape[1]) % 2
+    halves = [cells.merged_folds(half == side) for side in (0, 1)]
+    kinds = assign_kinds(halves, n_targets)
+    K = int(kinds.max()) + 1
+    # A fold holds whole levels: rows of one level may be alike in more than x and y.
+    fold = np.arange(len(names)) % (FOLDS // 2)
+    parts = []
+    for side, judged in enumerate(reversed(halves)):
+        own = kinds[side]
+        for f in range(FOLDS // 2):
+            into = np.zeros((len(names), K))
+            chosen = fold == f
+            into[np.flatnonzero(chosen), own[chosen]] = 1.0
+            parts.append(judged.merged(into))
+    merged = CellMoments(
+        np.concatenate([p.weight for p in parts], axis=1),
+        np.concatenate([p.square for p in parts], axis=1),
+        np.concatenate([p.gram for p in parts], axis=1),
+    )
+    return Merged(merged, kinds[0], tuple(f"kind {k + 1}" for k in range(K)))
+
+
+def _merged(cells: CellMoments, lookup: IntArray, names: tuple[str, ...]) -> Merged:
+    into = np.zeros((len(lookup), len(names)))
+    held = lookup >= 0
+    into[np.flatnonzero(held), lookup[held]] = 1.0
+    return Merged(cells.merged(into), lookup, names)
+
+
+def _most_environments(cells: CellMoments) -> int:
+    """As many as leave enough rows a coefficient on average; at least two may be compared."""
+    coefficients = cells.gram.shape[-1] - 1
+    return max(2, int(cells.effective_rows.sum() / (ROWS_A_COEFFICIENT * coefficients)))
+
+
+def _least_rows(cells: CellMoments) -> float:
+    return LEAST_ROWS_A_COEFFICIENT * (cells.gram.shape[-1] - 1)
+
+
+def _span_names(names: tuple[str, ...], groups: list[int]) -> tuple[str, ...]:
+    spans = []
+    for g in sorted(set(groups)):
+        members = [name for name, own in zip(names, groups, strict=True) if own == g]
+        spans.append(members[0] if len(members) == 1 else f"{members[0]} to {members[-1]}")
+    return tuple(spans)

@@ -1,0 +1,190 @@
+"""Side information about rows: environments that the user names, and hints.
+
+Whatever the user passes (labels, numbers, dates, frames, with missing values) becomes one matrix
+of numbers that the rows carry, and a description of its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hetrisk.blocks import Blocks
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.result import HintColumn, Labels
+
+DAY = np.timedelta64(1, "D")
+
+
+@dataclass(frozen=True)
+class SideInformation:
+    """What rows carry beside features and target.
+
+    Attributes
+    ----------
+    values : (n, m) numbers, or None.
+    shares : (n, K) responsibilities, where the user gave those, or None.
+    labels : the environments named, or None.
+    hints : the columns of hints.
+    """
+
+    values: FloatArray | None = None
+    shares: FloatArray | None = None
+    labels: Labels | None = None
+    hints: tuple[HintColumn, ...] = ()
+
+
+def read_side(environments: Any, hints: Any, n_rows: int) -> SideInformation:
+    """Check environments and hints for rows in memory."""
+    columns: list[FloatArray] = []
+    labels, shares = None, None
+    if environments is not None:
+        given = environments if np.ndim(environments) == 1 else np.asarray(environments)
+        _check_length("environments", given, n_rows)
+        if np.ndim(given) == 1:
+            codes, names, ordered = _named(given)
+            columns.append(codes)
+            labels = Labels(names, 0, ordered)
+        else:
+            shares = _responsibilities(np.asarray(given))
+            names = tuple(str(k + 1) for k in range(shares.shape[1]))
+            labels = Labels(names, None, False)
+    described = []
+    for name, values in _hint_columns(hints, n_rows):
+        column, described_as = _hint(name, values, len(columns))
+        columns.append(column)
+        described.append(described_as)
+    matrix = np.column_stack(columns) if columns else None
+    return SideInformation(matrix, shares, labels, tuple(described))
+
+
+def side_of(rows: Blocks) -> SideInformation:
+    """What rows out of core carry already."""
+    labels = None
+    if rows.environment_labels is not None:
+        names = rows.environment_labels
+        if len(names) < 2:
+            raise ValueError(_ONE.format(names[0]))
+        labels = Labels(tuple(map(str, names)), None, names.dtype.kind in "iufM")
+    return SideInformation(labels=labels, hints=rows.hint_columns)
+
+
+_ONE = "environments must hold at least two different labels; got one, {!r}."
+
+
+def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
+    """Codes, names in order, and whether they have one."""
+    values = pd.Series(np.asarray(given) if not isinstance(given, pd.Series) else given.to_numpy())
+    missing = np.flatnonzero(values.isna())
+    if len(missing):
+        raise ValueError(
+            f"environments must name every row; {len(missing)} are missing, the first in row "
+            f"{missing[0]}. (As hints=, missing values are allowed.)"
+        )
+    codes, levels = pd.factorize(values, sort=True)
+    if len(levels) < 2:
+        raise ValueError(_ONE.format(levels[0]))
+    if len(levels) == len(values):
+        raise ValueError(
+            f"environments must repeat; got {len(levels)} different labels for {len(values)} rows."
+        )
+    ordered = bool(
+        pd.api.types.is_numeric_dtype(levels.dtype)
+        or pd.api.types.is_datetime64_any_dtype(levels.dtype)
+    ) and not pd.api.types.is_bool_dtype(levels.dtype)
+    return codes.astype(np.float64), tuple(map(_shown, levels)), ordered
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, pd.Timestamp):
+        return str(value.date() if value == value.normalize() else value)
+    return str(value)
+
+
+def _responsibilities(shares: np.ndarray) -> FloatArray:
+    if shares.ndim != 2:
+        raise ValueError(
+            f"environments must be labels (n,) or responsibilities (n, K); got {shares.ndim} axes."
+        )
+    shares = shares.astype(np.float64)
+    if not np.isfinite(shares).all() or shares.min() < 0 or np.abs(shares.sum(1) - 1).max() > 1e-6:
+        raise ValueError(
+            "environments given as responsibilities must be non-negative with rows summing to one."
+        )
+    if shares.shape[1] < 2:
+        raise ValueError("environments given as responsibilities must have at least two columns.")
+    return shares
+
+
+def _hint_columns(hints: Any, n_rows: int) -> list[tuple[str, pd.Series]]:
+    """Hints as named columns."""
+    if hints is None:
+        return []
+    if hasattr(hints, "to_pandas"):
+        hints = hints.to_pandas()
+    if isinstance(hints, pd.Series):
+        hints = hints.to_frame(hints.name if hints.name is not None else "hint")
+    if not isinstance(hints, pd.DataFrame):
+        array = np.asarray(hints)
+        array = array[:, None] if array.ndim == 1 else array
+        if array.ndim != 2:
+            raise ValueError(f"hints must be (n,) or (n, m); got {array.ndim} axes.")
+        names = ["hint"] if array.shape[1] == 1 else [f"hint{j}" for j in range(array.shape[1])]
+        hints = pd.DataFrame({name: array[:, j] for j, name in enumerate(names)})
+    _check_length("hints", hints, n_rows)
+    if hints.shape[1] == 0:
+        raise ValueError("hints must have at least one column; got none.")
+    return [(str(name), hints.iloc[:, j]) for j, name in enumerate(hints.columns)]
+
+
+def _hint(name: str, values: pd.Series, position: int) -> tuple[FloatArray, HintColumn]:
+    """A hint as numbers: days for dates, codes for categories."""
+    if values.isna().all():
+        raise ValueError(f"hint {name!r} holds no value: all {len(values)} are missing.")
+    values = values.reset_index(drop=True).infer_objects()
+    missing = bool(values.isna().any())
+    if pd.api.types.is_datetime64_any_dtype(values.dtype):
+        stamps = values.dt.tz_localize(None) if values.dt.tz is not None else values
+        days = (stamps.to_numpy("datetime64[ns]") - np.datetime64(0, "D")) / DAY
+        return np.where(values.isna(), np.nan, days), HintColumn(
+            name, "date", position, missing=missing
+        )
+    numeric = pd.api.types.is_numeric_dtype(values.dtype)
+    if numeric and not pd.api.types.is_bool_dtype(values.dtype):
+        numbers = values.to_numpy(np.float64, na_value=np.nan)
+        if np.isinf(numbers).any():
+            raise ValueError(f"hint {name!r} must be finite or missing; got an infinite value.")
+        return numbers, HintColumn(name, "number", position, missing=missing)
+    codes, levels = pd.factorize(values.astype("string"), sort=True)
+    coded = np.where(codes < 0, np.nan, codes.astype(np.float64))
+    return coded, HintColumn(name, "category", position, tuple(map(str, levels)), missing)
+
+
+def _check_length(name: str, given: Any, n_rows: int) -> None:
+    if len(given) != n_rows:
+        raise ValueError(f"{name} must have length n_samples={n_rows}; got {len(given)}.")
+
+
+def kept_columns(keep: Any, names: Sequence[str] | None, n_features: int) -> BoolArray:
+    """(d,) mask of the columns that never leave, from names or positions."""
+    mask = np.zeros(n_features, dtype=bool)
+    if keep is None:
+        return mask
+    given = [keep] if isinstance(keep, str | int | np.integer) else list(keep)
+    known = {} if names is None else {str(name): j for j, name in enumerate(names)}
+    for column in given:
+        if isinstance(column, str):
+            if column not in known:
+                raise ValueError(f"keep must name columns of X; there is no column {column!r}.")
+            mask[known[column]] = True
+        else:
+            if not 0 <= int(column) < n_features:
+                raise ValueError(
+                    f"keep must hold positions below n_features={n_features}; got {column}."
+                )
+            mask[int(column)] = True
+    return mask
