@@ -119,7 +119,13 @@ class NaturalTable:
 
 
 def natural_names() -> tuple[str, ...]:
-    """Names of the real tables, those with numbers as target first."""
+    """Names of the real tables, those with numbers as target first.
+
+    Examples
+    --------
+    >>> natural_names()[5]
+    'computer_prices'
+    """
     return tuple(TABLES)
 
 
@@ -133,13 +139,8 @@ def load_natural(name: str) -> NaturalTable:
 
     Returns
     -------
-    NaturalTable, shared between calls: do not change it.
-
-    Examples
-    --------
-    >>> table = load_natural("computer_prices")  # doctest: +SKIP
-    >>> table.target, table.environment, table.left_out["ads"]  # doctest: +SKIP
-    ('log price', 'trend', 'one number a month: it says the environment')
+    NaturalTable, shared between calls: do not change it. ``table.split("first half")`` is a task
+    that trains on half of the environments; ``table.left_out`` says which columns are not used.
     """
     one_of("name", name, TABLES)
     source = TABLES[name]
