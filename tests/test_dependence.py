@@ -37,8 +37,8 @@ def environments(blocks):
 
 def shifting(blocks):
     q = environments(blocks)
-    d = q.pull.shape[1]
-    return shifting_effects(q.bend, q.pull, q.total, q.weight, np.arange(d))
+    d = q.right.shape[1]
+    return shifting_effects(q.curvature, q.right, q.total, q.weight, np.arange(d))
 
 
 def test_p_value_before_the_target_is_known_is_that_of_the_f_test():

@@ -301,7 +301,7 @@ def test_bad_environments_are_named(task):
         InvariantRegressor().fit(X, y, e[:-1])
     with pytest.raises(ValueError, match="non-negative with rows summing to one"):
         InvariantRegressor().fit(X, y, np.ones((2000, 2)))
-    with pytest.raises(ValueError, match=r"labels \(n,\) or responsibilities \(n, K\)"):
+    with pytest.raises(ValueError, match=r"label per row \(n,\) or responsibilities \(n, K\)"):
         InvariantRegressor().fit(X, y, np.ones((2000, 2, 2)))
 
 

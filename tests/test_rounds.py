@@ -10,7 +10,7 @@ from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
 from hetrisk.core.paper.auto import choose
 from hetrisk.core.paper.findings import _verdict, transfer
 from hetrisk.core.paper.loop import _Loop, discover
-from hetrisk.core.paper.prediction import select
+from hetrisk.core.paper.prediction import fit_invariant
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings
 from hetrisk.datasets import load_task
 
@@ -142,20 +142,22 @@ def test_progress_is_told(rows):
 def test_labels_with_known_environments(rows, family):
     codes = np.digitize(rows.y, [0.0] if family.n_outputs == 1 else [-0.5, 0.5]).astype(float)
     labelled = ArrayBlocks(rows.X, codes, None, rows.environments)
-    found = select(labelled, family, np.arange(10), None, SearchSettings())
+    found = fit_invariant(labelled, family, np.arange(10), None, SearchSettings())
     assert found.choice.fit.support.tolist() == [True] * 5 + [False] * 5
 
 
 def test_labels_are_held_to_penalties_given(rows):
     labelled = ArrayBlocks(rows.X, (rows.y > 0).astype(float), None, rows.environments)
     settings = SearchSettings(invariance_penalty=0.1, gate_penalty=10.0)
-    assert not select(labelled, Bernoulli(), np.arange(10), None, settings).choice.fit.support.any()
+    assert not fit_invariant(
+        labelled, Bernoulli(), np.arange(10), None, settings
+    ).choice.fit.support.any()
 
 
 def test_auto_lambda_is_on_the_path_and_alpha_is_below_what_a_feature_is_worth(rows):
-    found = select(rows, Gaussian(), np.arange(10), None, SearchSettings())
+    found = fit_invariant(rows, Gaussian(), np.arange(10), None, SearchSettings())
     assert found.choice.invariance in [strength for strength, _ in found.choice.path]
-    shut = select(
+    shut = fit_invariant(
         rows,
         Gaussian(),
         np.arange(10),
@@ -166,14 +168,14 @@ def test_auto_lambda_is_on_the_path_and_alpha_is_below_what_a_feature_is_worth(r
 
 
 def test_one_of_two_penalties_may_be_given(rows):
-    found = select(rows, Gaussian(), np.arange(10), None, SearchSettings())
+    found = fit_invariant(rows, Gaussian(), np.arange(10), None, SearchSettings())
     for invariance, price in ((None, 0.01), (0.3, None)):
         choice = choose(found.problem, found.quadratics, np.arange(10), invariance, price)
         assert choice.fit.support.tolist() == [True] * 5 + [False] * 5
 
 
 def test_transfer_prefers_the_invariant_features(rows):
-    found = select(rows, Gaussian(), np.arange(10), None, SearchSettings())
+    found = fit_invariant(rows, Gaussian(), np.arange(10), None, SearchSettings())
     invariant = np.arange(10) < 5
     assert transfer([found.problem], invariant) < transfer([found.problem], np.arange(10) < 6)
     assert transfer([found.problem], invariant) < transfer([found.problem], np.arange(10) < 4)
@@ -192,9 +194,9 @@ def test_verdicts():
 
 
 def test_gates_do_not_depend_on_the_order_of_environments(rows):
-    found = select(rows, Gaussian(), np.arange(10), None, SearchSettings())
+    found = fit_invariant(rows, Gaussian(), np.arange(10), None, SearchSettings())
     other = ArrayBlocks(rows.X, rows.y, None, rows.environments[:, ::-1])
-    again = select(other, Gaussian(), np.arange(10), None, SearchSettings())
+    again = fit_invariant(other, Gaussian(), np.arange(10), None, SearchSettings())
     np.testing.assert_allclose(again.choice.fit.gates, found.choice.fit.gates, atol=1e-6)
     assert replace(again.choice, fit=found.choice.fit, path=()).price == pytest.approx(
         found.choice.price
@@ -205,7 +207,7 @@ def test_lambda_does_not_shut_a_weak_feature_that_was_found():
     """In this table the strength that agrees best with the features shuts one of them."""
     task = load_task("anti_causal", seed=20045, n_phi=5, n_psi=5, n_test=2)
     settings = SearchSettings()
-    found = select(standardised(task), Gaussian(), np.arange(10), None, settings)
+    found = fit_invariant(standardised(task), Gaussian(), np.arange(10), None, settings)
     assert found.choice.fit.support.tolist() == task.invariant.tolist()
     free = min(found.choice.path, key=lambda step: (step[1] != task.invariant).sum())
     assert free[0] != found.choice.invariance

@@ -12,12 +12,12 @@ from hetrisk.core.numerics.families import Bernoulli, Multinomial
 from hetrisk.core.numerics.glm import fit_glms
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.stability import (
-    UNDECIDED,
     Quadratics,
     _log_prior,
-    evidence,
     informative,
+    log_likelihood_ratio,
     quadratics_from_fits,
     quadratics_from_moments,
     screen,
@@ -70,10 +70,10 @@ def test_label_fits_on_some_columns_are_close_to_refits():
 def test_evidence_tells_stable_from_unstable_and_says_nothing_when_errors_swamp_both():
     coef = np.array([[1.0, 1.0, 0.1], [1.02, 0.2, -0.1], [0.98, -0.5, 0.2]])
     precise = np.full((3, 3), 1e-4)
-    strength = evidence(coef, precise)
+    strength = log_likelihood_ratio(coef, precise)
     assert strength[0] < -1.0
     assert strength[1] > 5.0
-    assert np.abs(evidence(coef, np.full((3, 3), 100.0))).max() < 0.05
+    assert np.abs(log_likelihood_ratio(coef, np.full((3, 3), 100.0))).max() < 0.05
 
 
 @given(st.floats(1e-3, 1e3), st.booleans())
@@ -82,14 +82,18 @@ def test_evidence_is_free_of_scale_and_sign(scale, negate):
     variance = np.full((3, 2), 0.01)
     factor = -scale if negate else scale
     np.testing.assert_allclose(
-        evidence(factor * coef, factor**2 * variance), evidence(coef, variance), atol=1e-6
+        log_likelihood_ratio(factor * coef, factor**2 * variance),
+        log_likelihood_ratio(coef, variance),
+        atol=1e-6,
     )
 
 
 def test_evidence_does_not_depend_on_the_order_of_environments():
     coef = np.random.default_rng(0).normal(size=(4, 3))
     variance = np.full((4, 3), 0.05)
-    np.testing.assert_allclose(evidence(coef[::-1], variance), evidence(coef, variance))
+    np.testing.assert_allclose(
+        log_likelihood_ratio(coef[::-1], variance), log_likelihood_ratio(coef, variance)
+    )
 
 
 def test_screening_leaves_out_the_unstable_feature():
@@ -97,7 +101,7 @@ def test_screening_leaves_out_the_unstable_feature():
     stable, strength = screen(quadratics(X, y, shares), np.arange(5))
     assert stable[:3].all()
     assert not stable[3]
-    assert strength[3] > UNDECIDED > strength[:3].max()
+    assert strength[3] > SETTINGS.unstable_ratio > strength[:3].max()
 
 
 def test_a_group_shares_one_decision():
@@ -200,7 +204,7 @@ def test_a_weak_feature_whose_coefficients_differ_by_chance_is_not_unstable():
     total = 100.0 * (coef**2).sum(axis=1) + 97.0  # so that the residual variance is one
     q = Quadratics(bend, 100.0 * coef, total, np.full(3, 100.0), np.arange(2))
     fitted, variance, _ = q.fits(np.ones(2, dtype=bool))
-    assert evidence(fitted, variance)[1] > UNDECIDED
+    assert log_likelihood_ratio(fitted, variance)[1] > SETTINGS.unstable_ratio
     np.testing.assert_allclose(cochran_q(fitted, variance)[1], 100 * np.var(coef[:, 1]) * 3)
     assert screen(q, np.arange(2))[0].all()
 
@@ -209,7 +213,7 @@ def test_a_strong_feature_has_to_show_that_it_is_stable():
     """Precise in one environment, anything in the other: no real difference, yet left out."""
     coef, error = np.array([[0.5], [-0.05]]), np.array([[0.02], [0.3]])
     assert cochran_q(coef, error**2)[0] < 3.84  # the 5 % point
-    assert evidence(coef, error**2)[0] > UNDECIDED
+    assert log_likelihood_ratio(coef, error**2)[0] > SETTINGS.unstable_ratio
     precision = error**-2
     q = Quadratics(
         precision[..., None],

@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import type_of_target
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.numerics.comparison import membership
 from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import GLMFit, fit_glms
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.datasets.task import CLASSIFICATION, REGRESSION, TASK_TYPES, ShiftTask
@@ -290,7 +291,7 @@ def _information(fit: GLMFit, k: int, probes: _Probes) -> FloatArray:
     z, weight = probes.z, probes.shares[:, k] / probes.shares[:, k].sum()
     square = np.maximum(fit.coef**2 - fit.standard_error**2, 0.0)
     coef = np.sign(fit.coef) * np.sqrt(square)
-    variance = max(fit.variance, 1e-300)
+    variance = max(fit.variance, TINY)
     bent = probes.family.curvature(probes.target, _line(probes, fit), variance)
     bent = bent.reshape(len(z), len(coef), len(coef))
     return np.asarray(np.einsum("n,nj,ncd,cj,dj->j", weight, z**2, bent, coef, coef, optimize=True))

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import linalg, optimize, special
 
 from hetrisk.core.numerics.families import Bernoulli
+from hetrisk.core.numerics.floors import SINGULAR
 from hetrisk.core.numerics.glm import GLMFit, fit_glm_rows
-from hetrisk.core.numerics.linear import SINGULAR
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
 

@@ -35,7 +35,7 @@ from hetrisk.baselines.choice import Choice
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import minimum
 from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
-from hetrisk.core.numerics.linear import SINGULAR
+from hetrisk.core.numerics.floors import SINGULAR, TINY
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
 
@@ -62,7 +62,7 @@ class RidgePath:
         values, vectors = np.linalg.eigh(m.covariance[:d, :d])
         values = np.maximum(values, 0.0)
         # Directions without spread carry no covariance either: drop what rounding left there.
-        flat = values <= SINGULAR * max(values.max(initial=0.0), 1e-300)
+        flat = values <= SINGULAR * max(values.max(initial=0.0), TINY)
         cross = np.where(flat, 0.0, vectors.T @ m.covariance[:d, d])
         return cls(np.where(flat, 1.0, values), vectors, cross, m.mean, float(m.covariance[d, d]))
 

@@ -16,6 +16,7 @@ from hetrisk.core.numerics.comparison import (
     membership,
 )
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, Rows, Summed
@@ -79,7 +80,7 @@ def summarise(
         linear_losses, family=family, coef=pooled.coef[0], intercept=pooled.intercept[0]
     )
     sums = rows.sum(partial(_loss_pass, partition=partition, models=(model, plain)))
-    risk, risk_erm = sums.loss / np.maximum(sums.weight, 1e-300)
+    risk, risk_erm = sums.loss / np.maximum(sums.weight, TINY)
     risk, risk_erm = (family.risk(r, float(scale.spread[-1])) for r in (risk, risk_erm))
     variances = np.diagonal(m.covariance, axis1=1, axis2=2)[:, :-1]
     return EnvironmentSummary(

@@ -19,7 +19,7 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.paper.invariance import PENALTIES
-from hetrisk.core.paper.prediction import select
+from hetrisk.core.paper.prediction import fit_invariant
 from hetrisk.core.result import SearchSettings
 from hetrisk.estimators.checks import (
     check_classification_rows,
@@ -84,7 +84,7 @@ class _Invariant(BaseEstimator, ABC):
         scale = measure_scale(rows, family)
         standard = rows.standardised(scale.centre, scale.divisor)
         groups = feature_gates(self.feature_groups, rows.n_features)
-        found = select(standard, family, groups, None, self._settings(), self.penalty).choice
+        found = fit_invariant(standard, family, groups, None, self._settings(), self.penalty).choice
         self.support_ = found.fit.support[groups] & ~scale.constant
         self.gates_ = np.where(scale.constant, 0.0, found.fit.gates[groups])
         self.invariance_penalty_, self.gate_penalty_ = found.invariance, found.price

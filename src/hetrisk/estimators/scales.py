@@ -8,10 +8,9 @@ import numpy as np
 
 from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-
-ROUNDING = 1e-12  # of a column's mean: what is left of a constant column after its mean is taken
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from hetrisk.core.mixture.mixture import MixtureParameters
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.iteration import Solution
 from hetrisk.core.numerics.rows import FloatArray, Rows, RowSource, Summed
 
@@ -29,7 +30,7 @@ def fit_of(rows: Rows, parameters: MixtureParameters) -> Fit:
     """How a mixture fits a block of rows."""
     share, density = parameters.posterior(rows.X, rows.y)
     # x log x goes to 0 with x; the floor keeps the logarithm finite there.
-    entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=1)
+    entropy = -(share * np.log(np.maximum(share, TINY))).sum(axis=1)
     return Fit(
         weight=float(rows.weight.sum()),
         log_likelihood=float(rows.weight @ density),

@@ -26,6 +26,7 @@ from hetrisk.core.numerics.ensemble import (
     run,
 )
 from hetrisk.core.numerics.families import Design, Family
+from hetrisk.core.numerics.floors import ROUNDING, TINY
 from hetrisk.core.numerics.iteration import Solution
 from hetrisk.core.numerics.linear import least_squares
 from hetrisk.core.numerics.moments import moments
@@ -275,7 +276,7 @@ def _floor(rows: Rows, family: Family, relative: float) -> float:
     m = moments(rows)
     residual = least_squares(m).variance
     spread = float(m.covariance[-1, -1])
-    return max(relative * residual, 1e-12 * spread, 1e-300)
+    return max(relative * residual, ROUNDING * spread, TINY)
 
 
 def _over_rows(mixtures: Mixtures, source: RowSource, family: Family) -> Expectation:

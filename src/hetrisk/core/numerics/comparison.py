@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.glm import fit_glms
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.partition import Partition
@@ -80,7 +81,7 @@ def instability(fits: EnvironmentFits) -> tuple[FloatArray, FloatArray]:
     """
     coef = fits.coef.reshape(len(fits.coef), -1, fits.coef.shape[-1])
     square_error = (fits.error**2).reshape(coef.shape).mean(axis=0).sum(axis=0)
-    size = np.maximum(np.sqrt((coef.mean(axis=0) ** 2).sum(axis=0)), 1e-12)
+    size = np.maximum(np.sqrt((coef.mean(axis=0) ** 2).sum(axis=0)), ROUNDING)
     spread = np.sqrt(np.maximum(coef.var(axis=0).sum(axis=0) - square_error, 0.0))
     error = np.sqrt(square_error / len(coef)) * np.sqrt(1.0 + (spread / size) ** 2) / size
     return spread / size, error

@@ -8,16 +8,39 @@ be asked through their moments.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR, ROUNDING, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import conventional, measured, threshold
 
-MARGINAL = 1e-6  # p-value at which a feature depends on the others
-CONDITIONAL = 1e-3  # p-value above which it does not, once the target is known ...
-CONDITIONAL_RATIO = 0.05  # ... or the part of the dependence that may be left in large tables
-SAME_SPREAD = 1e-3  # p-value at which the spread of an effect differs between environments
+LOG = "[the search of 0.1.0](research/pooled.md), consequences"
+
+
+@dataclass(frozen=True)
+class DependenceSettings:
+    """What tells an effect of the target from a cause."""
+
+    depends: float = threshold(
+        1e-6, "p-value at which a feature depends on the others", measured(LOG)
+    )
+    independent: float = threshold(
+        1e-3, "p-value above which it does not, once the target is known", measured(LOG)
+    )
+    independent_ratio: float = threshold(
+        0.05, "share of the dependence that may be left in large tables", measured(LOG)
+    )
+    spread: float = threshold(
+        1e-3,
+        "p-value of Bartlett's test at which the spread of an effect shifts",
+        conventional("one in a thousand"),
+    )
+
+
+SETTINGS: Final = DependenceSettings()
 
 
 @dataclass(frozen=True)
@@ -38,14 +61,14 @@ class Dependence:
     @property
     def is_effect(self) -> BoolArray:
         """(d,) depends on the others, but not once the target is known."""
-        free = (self.after > CONDITIONAL) | (self.ratio < CONDITIONAL_RATIO)
-        effect: BoolArray = (self.before < MARGINAL) & free
+        free = (self.after > SETTINGS.independent) | (self.ratio < SETTINGS.independent_ratio)
+        effect: BoolArray = (self.before < SETTINGS.depends) & free
         return effect
 
     @property
     def is_cause(self) -> BoolArray:
         """(d,) depends on the others more once the target is known."""
-        cause: BoolArray = (self.after < MARGINAL) & (self.share > 1.0)
+        cause: BoolArray = (self.after < SETTINGS.depends) & (self.share > 1.0)
         return cause
 
 
@@ -61,17 +84,21 @@ def dependence(
     others = np.array([(groups != g).sum() for g in groups], dtype=np.float64)
     free = n_rows - others - 1
     left = after * np.diag(given)
-    share = left / np.maximum(before * np.diag(plain), 1e-12)
+    share = left / np.maximum(before * np.diag(plain), ROUNDING)
     return Dependence(
         before=_f_test(before, others, free),
         after=_f_test(after, others, free - n_known),
         share=share,
-        ratio=after / np.maximum(before, 1e-12),
+        ratio=after / np.maximum(before, ROUNDING),
     )
 
 
 def shifting_effects(
-    bend: FloatArray, pull: FloatArray, total: FloatArray, weight: FloatArray, groups: IntArray
+    curvature: FloatArray,
+    right: FloatArray,
+    total: FloatArray,
+    weight: FloatArray,
+    groups: IntArray,
 ) -> BoolArray:
     """(d,) effects of the target whose spread about it differs between given environments.
 
@@ -80,31 +107,31 @@ def shifting_effects(
 
     Parameters
     ----------
-    bend, pull, total : (K, d, d), (K, d), (K,) scatter of x, of x with y, and of y.
+    curvature, right, total : (K, d, d), (K, d), (K,) scatter of x, of x with y, and of y.
     weight : (K,) rows.
     groups : (d,) columns of one group are not asked about each other.
     """
-    K, d = pull.shape
+    K, d = right.shape
     rows = float(weight.sum())
     freedom = weight - 2.0
     if K < 2 or rows < 3 * d + 10 or np.any(freedom < 1) or np.any(total <= 0):
         return np.zeros(d, dtype=bool)
-    plain, cross = bend.sum(axis=0) / rows, pull.sum(axis=0) / rows
+    plain, cross = curvature.sum(axis=0) / rows, right.sum(axis=0) / rows
     given = plain - np.outer(cross, cross) / (total.sum() / rows)
     effect = dependence(plain, given, rows - K + 1, 1, groups).is_effect
-    squares = np.diagonal(bend, axis1=1, axis2=2) - pull**2 / total[:, None]
-    variance = np.maximum(squares, 1e-300) / freedom[:, None]
+    squares = np.diagonal(curvature, axis1=1, axis2=2) - right**2 / total[:, None]
+    variance = np.maximum(squares, TINY) / freedom[:, None]
     pooled = (freedom[:, None] * variance).sum(axis=0) / freedom.sum()
     excess = freedom.sum() * np.log(pooled) - (freedom[:, None] * np.log(variance)).sum(axis=0)
     correction = 1 + ((1 / freedom).sum() - 1 / freedom.sum()) / (3 * (K - 1))
-    shifting: BoolArray = effect & (chdtrc(K - 1, excess / correction) < SAME_SPREAD)
+    shifting: BoolArray = effect & (chdtrc(K - 1, excess / correction) < SETTINGS.spread)
     return shifting
 
 
 def _explained(covariance: FloatArray, groups: IntArray) -> FloatArray:
     """(d,) share of each column's variance that columns outside its group explain."""
-    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    correlation = covariance / np.outer(scale, scale) + 1e-9 * np.eye(len(scale))
+    scale = np.sqrt(np.maximum(np.diag(covariance), TINY))
+    correlation = covariance / np.outer(scale, scale) + NEARLY_SINGULAR * np.eye(len(scale))
     explained = np.zeros(len(scale))
     for group in np.unique(groups):
         own, other = np.flatnonzero(groups == group), np.flatnonzero(groups != group)
@@ -112,7 +139,7 @@ def _explained(covariance: FloatArray, groups: IntArray) -> FloatArray:
             cross = correlation[np.ix_(other, own)]
             solved = np.linalg.solve(correlation[np.ix_(other, other)], cross)
             explained[own] = (cross * solved).sum(axis=0)
-    clipped: FloatArray = np.clip(explained, 0.0, 1.0 - 1e-12)
+    clipped: FloatArray = np.clip(explained, 0.0, 1.0 - ROUNDING)
     return clipped
 
 

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from hetrisk.core.numerics.families import Design, Family
+from hetrisk.core.numerics.floors import ROUNDING, TINY
 from hetrisk.core.numerics.iteration import Solution, iterate
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Summed
 
 HALVINGS = 12
-ROUNDING = 1e-12  # a fall this small, relative to the objective, is arithmetic: not worth halving
 LONGEST = 64.0  # most a squared step stretches two plain ones
-SMALLEST = 1e-300  # keeps the logarithm of an empty component's weight finite
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def joint_log_density(family: Family, design: Design, mixtures: Mixtures) -> Flo
     """Log q_k + log h_k(y | x) for every mixture, component and row: (R, K, n)."""
     eta = family.predictor(design.rows, mixtures.theta)
     joint = family.log_density(design.rows.y, eta, mixtures.variance[..., None])
-    joint += np.log(np.maximum(mixtures.weights, SMALLEST))[..., None]
+    joint += np.log(np.maximum(mixtures.weights, TINY))[..., None]
     return joint
 
 
@@ -135,7 +134,7 @@ def expectation(
     """E-step on a block, with row weights (1, n) or (R, n)."""
     eta = family.predictor(design.rows, mixtures.theta)
     joint = family.log_density(design.rows.y, eta, mixtures.variance[..., None])
-    joint += np.log(np.maximum(mixtures.weights, SMALLEST))[..., None]
+    joint += np.log(np.maximum(mixtures.weights, TINY))[..., None]
     share, density = normalised(joint)
     share *= weight[:, None, :]
     return Expectation(
@@ -151,7 +150,7 @@ def maximisation(expected: Expectation, mixtures: Mixtures, rules: Rules) -> Mix
 
     A floored variance is the constrained maximiser, so the floor never lowers the likelihood.
     """
-    total = np.maximum(expected.weight, SMALLEST)[:, None]
+    total = np.maximum(expected.weight, TINY)[:, None]
     each = np.broadcast_to(rules.ridge, mixtures.theta.shape[-1:])
     penalty = np.broadcast_to(total[..., None] * each, (*expected.mass.shape, len(each)))
     theta, variance = rules.family.improve(expected.sums, mixtures.theta, penalty)
@@ -225,7 +224,7 @@ def squared(first: Mixtures, second: Mixtures, third: Mixtures) -> Mixtures:
     x0, x1, x2 = _coordinates(first), _coordinates(second), _coordinates(third)
     r = [b - a for a, b in zip(x0, x1, strict=True)]
     v = [c - b - u for b, c, u in zip(x1, x2, r, strict=True)]
-    a = np.clip(np.sqrt(_size(r) / np.maximum(_size(v), SMALLEST)), 1.0, LONGEST)
+    a = np.clip(np.sqrt(_size(r) / np.maximum(_size(v), TINY)), 1.0, LONGEST)
     weights, theta, variance = (
         z + (shape := a.reshape(-1, *[1] * (z.ndim - 1))) * (2 * u + shape * w)
         for z, u, w in zip(x0, r, v, strict=True)
@@ -237,9 +236,7 @@ def squared(first: Mixtures, second: Mixtures, third: Mixtures) -> Mixtures:
 def objective_of(expected: Expectation, mixtures: Mixtures, rules: Rules) -> FloatArray:
     """Mean log likelihood less the ridge penalty, (R,)."""
     size = (rules.ridge * mixtures.theta**2).sum(axis=(1, 2, 3))
-    objective: FloatArray = (
-        expected.log_likelihood / np.maximum(expected.weight, SMALLEST) - 0.5 * size
-    )
+    objective: FloatArray = expected.log_likelihood / np.maximum(expected.weight, TINY) - 0.5 * size
     return objective
 
 

@@ -23,6 +23,7 @@ from hetrisk.core.numerics.ensemble import (
     run,
 )
 from hetrisk.core.numerics.families import LOG_2PI, Family
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.linear import least_squares
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
@@ -139,7 +140,7 @@ def fit_glm_rows(
 
 def _gaussian(m: Moments, keep: BoolArray, ridge: float) -> GLMFit:
     fit = least_squares(m, keep, ridge)
-    weight, variance = float(m.weight), max(fit.variance, 1e-300)
+    weight, variance = float(m.weight), max(fit.variance, TINY)
     return GLMFit(
         coef=fit.coef[None],
         intercept=np.asarray([fit.intercept]),
@@ -183,7 +184,7 @@ def _newton_fit(
     coef[:, keep] = public[:, 1:]
     weight = float(state.expectation.weight[k])
     curvature = state.expectation.sums.curvature[k, 0]
-    penalty = np.broadcast_to(np.maximum(np.multiply(ridge, weight), 1e-300), theta.shape)
+    penalty = np.broadcast_to(np.maximum(np.multiply(ridge, weight), TINY), theta.shape)
     inverse = np.linalg.inv(curvature + np.diag(penalty.ravel()))
     blocks = inverse.reshape(*theta.shape, *theta.shape)[:, 1:, :, 1:]
     spread = np.zeros((outputs, d, outputs, d))

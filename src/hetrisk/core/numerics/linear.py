@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from hetrisk.core.numerics.floors import SINGULAR, TINY
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-
-SINGULAR = 1e-10  # smallest pivot, relative to the column's variance, that Cholesky is trusted with
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def least_squares(m: Moments, columns: BoolArray | None = None, ridge: float = 0
         float(covariance[d, d] - 2 * b @ cross + b @ (gram - ridge * np.eye(len(b))) @ b), 0.0
     )
     coef_covariance = np.zeros((d, d))
-    coef_covariance[np.ix_(keep, keep)] = variance * inverse / max(float(m.weight), 1e-300)
+    coef_covariance[np.ix_(keep, keep)] = variance * inverse / max(float(m.weight), TINY)
     intercept = float(m.mean[d] - m.mean[:d] @ coef)
     return LinearFit(coef, intercept, variance, coef_covariance, status)
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import FLAT, NEARLY_SINGULAR, ROUNDING, TINY, TINY_ROOT
 from hetrisk.core.numerics.glm import fit_glm_rows
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 
-RIDGE = 1e-9
 MOST_LEVERAGE = 0.9
 
 
@@ -56,7 +56,7 @@ class WorkingFit:
     def z(self) -> FloatArray:
         """(p,) coefficients over their robust standard errors."""
         error = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        z: FloatArray = self.coef / np.maximum(error, 1e-300)
+        z: FloatArray = self.coef / np.maximum(error, TINY)
         return z
 
     def residualised(self, columns: FloatArray) -> FloatArray:
@@ -95,12 +95,12 @@ def working_fit(rows: Rows, family: Family, extra: FloatArray) -> WorkingFit:
         coef = bread @ (design.T @ (curvature * rows.y))
         return WorkingFit(design, coef, rows.weight * (rows.y - design @ coef), curvature, bread)
     scale = design[:, 1:].std(axis=0)
-    scale = np.where(scale > 1e-12, scale, 1.0)
+    scale = np.where(scale > ROUNDING, scale, 1.0)
     fit = fit_glm_rows(Rows(design[:, 1:] / scale, rows.y, rows.weight), None, family)
     coef = np.append(fit.intercept, fit.coef[0] / scale)
     eta = design @ coef
     residual = rows.weight * family.gradient(rows.y, eta)
-    curvature = rows.weight * np.maximum(family.curvature(rows.y, eta), 1e-8)
+    curvature = rows.weight * np.maximum(family.curvature(rows.y, eta), FLAT)
     bread = _inverse(design.T @ (curvature[:, None] * design))
     return WorkingFit(design, coef, residual, curvature, bread)
 
@@ -111,8 +111,8 @@ def _inverse(gram: FloatArray) -> FloatArray:
     A column of zeros is taken to be of size one: its coefficient is then zero.
     """
     scale = np.sqrt(np.diag(gram))
-    empty = scale < 1e-150  # its square cannot be divided by
+    empty = scale < TINY_ROOT  # its square cannot be divided by
     scale = np.where(empty, 1.0, scale)
-    unit = gram / np.outer(scale, scale) + np.diag(np.where(empty, 1.0, RIDGE))
+    unit = gram / np.outer(scale, scale) + np.diag(np.where(empty, 1.0, NEARLY_SINGULAR))
     inverse: FloatArray = np.linalg.inv(unit) / np.outer(scale, scale)
     return inverse

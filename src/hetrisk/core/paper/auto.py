@@ -7,9 +7,9 @@ for them to be chosen, from the environments alone:
    between environments by a large share of their size.
 2. alpha: of the rest, `hetrisk.core.paper.stability.informative` drops what predicts nothing; alpha
    is half the smallest fall in risk that a remaining feature brings.
-3. lambda: the value on `PATH`, warm-started from one to the next, that opens all of the features
-   found so where no others may open, and whose gates agree best with them where all may (the
-   smallest, of equals).
+3. lambda: the value of `penalties`, warm-started from one to the next, that opens all of the
+   features found so where no others may open, and whose gates agree best with them where all
+   may (the smallest, of equals).
 """
 
 from __future__ import annotations
@@ -22,22 +22,13 @@ import numpy as np
 from hetrisk.core.numerics.dependence import shifting_effects
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.paper.invariance import InvarianceProblem
+from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.solve import GateFit, fit_gates, left_out_risk, mask_values
-from hetrisk.core.paper.stability import (
-    UNDECIDED,
-    Quadratics,
-    evidence_by_group,
-    informative,
-    screen,
-)
-
-TOLERANCE = 0.2  # rise of the left-out risk, at most, when an unstable feature is left out
-READINGS = 6  # features tried as the first to be left out
-PATH = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+from hetrisk.core.paper.stability import Quadratics, informative, ratio_by_group, screen
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenGates:
     """Gates, and the penalties they were found with.
 
     Attributes
@@ -59,10 +50,10 @@ def choose(
     groups: IntArray,
     invariance: float | None,
     price: float | None,
-) -> Choice:
+) -> ChosenGates:
     """Fit the gates, choosing lambda and alpha where they are None."""
     allowed = np.ones(problem.n_gates, dtype=bool)
-    if invariance is None and len(q.bend) > 1:
+    if invariance is None and len(q.curvature) > 1:
         allowed = stable_gates(problem, q, groups)
     if price is None:
         allowed = informative(q, groups, allowed)
@@ -70,11 +61,11 @@ def choose(
     problem = replace(problem, price=price)
     if invariance is not None:
         problem = replace(problem, invariance=invariance)
-        return Choice(fit_gates(problem, allowed=allowed), invariance, price, ())
+        return ChosenGates(fit_gates(problem, allowed=allowed), invariance, price, ())
     path = _path(problem)
     invariance = min(path, key=partial(_disagreement, problem, allowed))[0]
     fit = fit_gates(replace(problem, invariance=invariance), start=allowed, allowed=allowed)
-    return Choice(fit, invariance, price, path)
+    return ChosenGates(fit, invariance, price, path)
 
 
 def stable_gates(problem: InvarianceProblem, q: Quadratics, groups: IntArray) -> BoolArray:
@@ -92,15 +83,15 @@ def stable_gates(problem: InvarianceProblem, q: Quadratics, groups: IntArray) ->
     best, _ = screen(q, groups, affordable, start=everything)
     plain = replace(problem, risks=problem.risks.mixture(), invariance=0.0, price=0.0)
     least = mask_values(plain, best[None])[0]
-    first = evidence_by_group(q, groups)
-    for group in np.argsort(-first, kind="stable")[:READINGS]:
-        if first[group] <= UNDECIDED:
+    first = ratio_by_group(q, groups)
+    for group in np.argsort(-first, kind="stable")[: SETTINGS.readings]:
+        if first[group] <= SETTINGS.unstable_ratio:
             break
         start = everything.copy()
         start[group] = False
         other, _ = screen(q, groups, affordable, start=start)
         risk = mask_values(plain, other[None])[0]
-        if risk < least / (1.0 + TOLERANCE):
+        if risk < least / (1.0 + SETTINGS.affordable_rise):
             best, least = other, risk
     return best
 
@@ -114,20 +105,22 @@ def _without_shifting_effects(
     """
     gates = np.ones(problem.n_gates, dtype=bool)
     if not np.isnan(q.total).any():
-        shifting = shifting_effects(q.bend, q.pull, q.total, q.weight, groups)
+        shifting = shifting_effects(q.curvature, q.right, q.total, q.weight, groups)
         gates[groups[shifting]] = False
     return gates if gates.any() else ~gates
 
 
 def _affordable(problem: InvarianceProblem, before: BoolArray, after: BoolArray) -> bool:
     """Whether leaving a feature out keeps the risk in an environment not fitted about as it was."""
-    return left_out_risk(problem, after) <= (1.0 + TOLERANCE) * left_out_risk(problem, before)
+    return left_out_risk(problem, after) <= (1.0 + SETTINGS.affordable_rise) * left_out_risk(
+        problem, before
+    )
 
 
 def _path(problem: InvarianceProblem) -> tuple[tuple[float, BoolArray], ...]:
     steps: list[tuple[float, BoolArray]] = []
     mask = np.ones(problem.n_gates, dtype=bool)
-    for strength in PATH:
+    for strength in SETTINGS.penalties:
         mask = fit_gates(replace(problem, invariance=strength), start=mask, soft=False).support
         steps.append((strength, mask))
     return tuple(steps)

@@ -18,6 +18,7 @@ import numpy as np
 
 from hetrisk.core.numerics.comparison import membership
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Summed
@@ -43,7 +44,7 @@ def label_risks(
 ) -> EnvironmentRisks:
     """Expand the log loss of every environment about ``theta`` (o, 1 + d), in one pass."""
     sums = rows.sum(partial(_pass, family=family, partition=partition, theta=theta))
-    weight = np.maximum(sums.weight, 1e-300)
+    weight = np.maximum(sums.weight, TINY)
     v = theta.ravel()
     bend = sums.curvature / weight[:, None, None]
     pull = sums.gradient.reshape(len(weight), -1) / weight[:, None] + bend @ v

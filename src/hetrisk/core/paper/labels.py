@@ -19,6 +19,7 @@ import numpy as np
 from scipy import optimize
 
 from hetrisk.core.numerics.families import NewtonFamily
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.paper.gates import gate_draws
 from hetrisk.core.paper.invariance import InvarianceProblem, penalty_shape
@@ -57,7 +58,7 @@ def label_problem(
     n_draws: int = 8,
 ) -> LabelProblem:
     """Lay rows (n, d) with weights (n, K) out for `label_objective`."""
-    share = (weight / np.maximum(weight.sum(axis=0), 1e-300)).T
+    share = (weight / np.maximum(weight.sum(axis=0), TINY)).T
     design = np.column_stack([np.ones(len(X)), X])
     draws = gate_draws(n_draws, gates.n_gates)
     return LabelProblem(gates, design, y, np.ascontiguousarray(share), family, draws)

@@ -27,16 +27,14 @@ from hetrisk.core.mixture.criteria import bic, n_parameters
 from hetrisk.core.mixture.mixture import MixtureParameters, fit_mixture
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, RowSource
-from hetrisk.core.paper.auto import Choice
+from hetrisk.core.paper.auto import ChosenGates
 from hetrisk.core.paper.findings import report
 from hetrisk.core.paper.invariance import InvarianceProblem
-from hetrisk.core.paper.prediction import select
+from hetrisk.core.paper.prediction import fit_invariant
+from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.solve import mask_values
 from hetrisk.core.paper.stability import Quadratics, informative
 from hetrisk.core.result import Findings, SearchSettings
-
-CLOSED_TO_PSI = 0.999  # a gate this open leaves nothing of its feature in Psi
-MOST_ENVIRONMENTS = 3
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Round:
     log_likelihood: float
     problem: InvarianceProblem
     quadratics: Quadratics
-    choice: Choice
+    choice: ChosenGates
 
 
 def discover(
@@ -90,9 +88,8 @@ class _Loop:
         like 0: instead, what the slopes of its feature differ by between environments is
         damped by 1 - m when rows are assigned to them.
         """
-        solution = _mixture(
-            self.rows, self.family, gates < CLOSED_TO_PSI, n_environments, self.settings.seed
-        )
+        psi = gates < SETTINGS.closed_to_psi
+        solution = _mixture(self.rows, self.family, psi, n_environments, self.settings.seed)
         mixture = solution[0]
         centre = np.tensordot(mixture.weights, mixture.coef, axes=1)
         damped = centre + (1.0 - gates) * (mixture.coef - centre)
@@ -106,14 +103,14 @@ class _Loop:
             gates = turns[-1].choice.fit.gates[self.groups]
             if any(np.array_equal(support, t.choice.fit.support) for t in turns[:-1]):
                 break
-            if first.partition.n_environments == 1 or np.all(gates > CLOSED_TO_PSI):
+            if first.partition.n_environments == 1 or np.all(gates > SETTINGS.closed_to_psi):
                 break  # nothing to compare, or nothing left to cluster on
             turns.append(self.turn(*self.cluster(gates, first.partition.n_environments)))
         return turns
 
     def turn(self, mixture: MixtureParameters, log_likelihood: float) -> Round:
         """Fit the gates to the environments of a mixture."""
-        found = select(self.rows, self.family, self.groups, mixture, self.settings)
+        found = fit_invariant(self.rows, self.family, self.groups, mixture, self.settings)
         support = found.choice.fit.support
         self.settings.verbose(
             f"round: {mixture.n_environments} environments, log likelihood {log_likelihood:.4f}, "
@@ -126,7 +123,7 @@ def _first_mixture(
     rows: RowSource, family: Family, settings: SearchSettings
 ) -> tuple[MixtureParameters, float]:
     """The mixture on all features; its number of environments by BIC, unless given."""
-    counts = range(1, MOST_ENVIRONMENTS + 1)
+    counts = range(1, SETTINGS.most_environments + 1)
     if settings.n_environments is not None:
         counts = range(settings.n_environments, settings.n_environments + 1)
     everything = np.ones(rows.n_features, dtype=bool)

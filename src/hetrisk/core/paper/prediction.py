@@ -13,37 +13,33 @@ from hetrisk.core.numerics.families import Family, NewtonFamily
 from hetrisk.core.numerics.glm import fit_glms
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import IntArray, RowSource
-from hetrisk.core.paper.auto import Choice, choose
+from hetrisk.core.paper.auto import ChosenGates, choose
 from hetrisk.core.paper.expansion import label_risks, pooled_weights, weight_groups
 from hetrisk.core.paper.gates import gate_moments
 from hetrisk.core.paper.invariance import InvarianceProblem, environment_risks
 from hetrisk.core.paper.labels import label_problem, settle
+from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.stability import Quadratics, quadratics_from_fits, quadratics_from_moments
 from hetrisk.core.result import SearchSettings
 
-# Labels that a feature separates have no finite fit, and near one Wald statistics vanish; a mild
-# ridge keeps the expansion where the likelihood still bends.
-LABEL_RIDGE = 1e-3
-SAMPLE_ROWS = 2000  # rows of labels on which the soft gates are settled
-
 
 @dataclass(frozen=True)
-class Selection:
+class InvariantFit:
     """Gates fitted to environments, and what they were fitted from."""
 
     problem: InvarianceProblem
     quadratics: Quadratics
-    choice: Choice
+    choice: ChosenGates
 
 
-def select(
+def fit_invariant(
     rows: RowSource,
     family: Family,
     groups: IntArray,
     partition: Partition | None,
     settings: SearchSettings,
     penalty: str = "trace",
-) -> Selection:
+) -> InvariantFit:
     """Fit the gates to the environments of a partition, or those the rows carry.
 
     For numbers everything follows from the moments of the environments. For labels the search
@@ -56,14 +52,16 @@ def select(
         risks, quadratics = environment_risks(m), quadratics_from_moments(m)
     else:
         weigh = partial(membership, partition=partition)
-        fits = fit_glms(rows, family, weigh, ridge=LABEL_RIDGE)
+        # Labels that a feature separates have no finite fit, and near one Wald statistics
+        # vanish; a mild ridge keeps the expansion where the likelihood still bends.
+        fits = fit_glms(rows, family, weigh, ridge=SETTINGS.label_ridge)
         quadratics = quadratics_from_fits(fits, family)
         risks = label_risks(rows, family, partition, pooled_weights(rows, family))
     problem = InvarianceProblem(risks, owners, settings.gate_noise, 0.0, 0.0, penalty)
     choice = choose(problem, quadratics, groups, settings.invariance_penalty, settings.gate_penalty)
     if not family.closed_form:
         choice = _settled(rows, cast(NewtonFamily, family), partition, problem, choice, settings)
-    return Selection(problem, quadratics, choice)
+    return InvariantFit(problem, quadratics, choice)
 
 
 def _settled(
@@ -71,11 +69,11 @@ def _settled(
     family: NewtonFamily,
     partition: Partition | None,
     problem: InvarianceProblem,
-    choice: Choice,
+    choice: ChosenGates,
     settings: SearchSettings,
-) -> Choice:
+) -> ChosenGates:
     """Settle the gates on the log loss of a sample; closed gates of "auto" stay closed."""
-    sample = rows.sample(SAMPLE_ROWS, settings.seed)
+    sample = rows.sample(SETTINGS.label_rows, settings.seed)
     weight = membership(sample, partition) * sample.weight[:, None]
     strengths = replace(problem, invariance=choice.invariance, price=choice.price)
     labels = label_problem(strengths, sample.X, sample.y, weight, family)

@@ -17,11 +17,11 @@ from functools import partial
 import numpy as np
 from scipy import linalg, optimize
 
+from hetrisk.core.numerics.floors import FLAT, ROUNDING, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.paper.gates import GateMoments
 from hetrisk.core.paper.invariance import InvarianceProblem, objective, penalty, risk
 
-RIDGE = 1e-8  # keeps the weight of a closed gate defined
 MAX_ITER = 60
 
 
@@ -90,7 +90,7 @@ def flip(problem: InvarianceProblem, mask: BoolArray, free: BoolArray) -> BoolAr
         values = _hard_values(problem, flipped, curvature)
         values[~flipped.any(axis=1) & nothing] = np.inf
         best = int(np.argmin(values)) if len(values) else 0
-        if not len(values) or values[best] >= value - 1e-12:
+        if not len(values) or values[best] >= value - ROUNDING:
             break
         mask, value = flipped[best], values[best]
     return mask
@@ -114,8 +114,8 @@ def left_out_risk(problem: InvarianceProblem, mask: BoolArray) -> float:
     other = np.tile(risks.weight, (len(A), 1))
     if len(A) > 1:
         np.fill_diagonal(other, 0.0)
-    share = other / np.maximum(other.sum(axis=1, keepdims=True), 1e-300)
-    bend = np.tensordot(share, A, axes=1) + RIDGE * np.eye(len(keep))
+    share = other / np.maximum(other.sum(axis=1, keepdims=True), TINY)
+    bend = np.tensordot(share, A, axes=1) + FLAT * np.eye(len(keep))
     v = np.linalg.solve(bend, (share @ b)[..., None])[..., 0]
     fitted = np.einsum("ki,kij,kj->k", v, A, v) - 2.0 * np.einsum("ki,ki->k", v, b)
     return float(risks.weight @ (risks.square + fitted) / (risks.weight @ risks.square))
@@ -138,7 +138,7 @@ def weights(problem: InvarianceProblem, g: GateMoments) -> FloatArray:
     weighted = bend * strength[:, None]
     hessian += np.einsum("kij,kil->jl", weighted, bend, optimize=True)
     right = 2.0 * g.mean * b.mean(axis=0) + np.einsum("kij,ki->j", weighted, pull)
-    hessian[np.diag_indices(len(right))] += RIDGE
+    hessian[np.diag_indices(len(right))] += FLAT
     theta: FloatArray = linalg.solve(hessian, right, assume_a="pos")
     return theta
 
@@ -199,7 +199,7 @@ def _hard_values(problem: InvarianceProblem, masks: BoolArray, curvature: FloatA
     full[:, :p, :p] += risks.gram.mean(axis=0)
     full[:, :p, p] -= risks.cross.mean(axis=0)
     hessian = full[:, :p, :p] * open_[:, :, None] * open_[:, None, :]
-    hessian[:, range(p), range(p)] += RIDGE + (1.0 - open_)
+    hessian[:, range(p), range(p)] += FLAT + (1.0 - open_)
     right = -full[:, :p, p] * open_
     v = np.linalg.solve(hessian, right[..., None])[..., 0]
     value: FloatArray = risks.square.mean() + full[:, p, p] - np.einsum("fi,fi->f", right, v)

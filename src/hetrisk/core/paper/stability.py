@@ -1,11 +1,12 @@
-"""Is a coefficient the same everywhere? Evidence from one fit in each environment.
+"""Is a coefficient the same everywhere? A likelihood ratio of one fit in each environment.
 
 Coefficients b_k with standard errors s_k in K environments speak for a feature that is stable
 (they spread by a small share of their size, as a linear model of a curved world does anyway) or
 unstable (they spread by a large share). With b_k ~ N(b, (rho b)^2 + s_k^2) the two are compared
-by their likelihoods at rho = `STABLE` and at the best rho of `UNSTABLE`, each at its best b::
+by their likelihoods at one small rho and at the best of several large ones (`stable_spread` and
+`unstable_spreads` of `hetrisk.core.paper.settings`), each at its best b::
 
-    evidence = max_rho max_b log L(b, rho) - max_b log L(b, STABLE)
+    ratio = max_rho max_b log L(b, rho) - max_b log L(b, stable)
 
 It is free of the scale of x and y, it asks for a large relative spread rather than for a
 significant one (with many rows every difference is significant), and where the errors swamp
@@ -29,19 +30,12 @@ from scipy.stats import chi2
 
 from hetrisk.core.numerics.comparison import cochran_q
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
 from hetrisk.core.numerics.glm import GLMFit
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.paper.settings import SETTINGS
 
-STABLE = 0.2
-UNSTABLE = (0.5, 0.7, 1.0, 2.0, 4.0)
-UNDECIDED = -0.4  # evidence above this speaks against keeping a feature
-WEAK = 6.0  # errors from zero within which a feature is not asked to show that it is stable
-CHANCE = 0.03  # p-value above which coefficients differ by no more than their errors
-ALL_USEFUL = 0.99  # prior probability that no feature is useless
-DOUBT = 0.05  # odds of being useless at which a feature is left out, once some are
-LEVEL = 0.002  # p-value at which the last feature of all is significant on its own
-RIDGE = 1e-9
 FLOOR = 1e-9  # smallest residual variance, relative to the variance of the target
 
 
@@ -56,37 +50,37 @@ class Quadratics:
 
     Attributes
     ----------
-    bend : (K, p, p) curvatures times the residual variance.
-    pull : (K, p) such that the fit on columns S solves ``bend_SS b = pull_S``.
+    curvature : (K, p, p) curvatures times the residual variance.
+    right : (K, p) right-hand side: the fit on columns S solves ``curvature_SS b = right_S``.
     total : (K,) residual sum of squares of no columns; NaN for labels.
     weight : (K,) total weight.
     column : (p,) feature each coefficient belongs to.
     """
 
-    bend: FloatArray
-    pull: FloatArray
+    curvature: FloatArray
+    right: FloatArray
     total: FloatArray
     weight: FloatArray
     column: IntArray
 
     def fits(self, keep: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coefficients and variances (K, q), and residual variances (K,), on some coefficients."""
-        bend = self.bend[:, keep][:, :, keep]
-        scale = np.diagonal(bend, axis1=1, axis2=2)
+        curvature = self.curvature[:, keep][:, :, keep]
+        scale = np.diagonal(curvature, axis1=1, axis2=2)
         root = np.sqrt(np.where(scale > 1e-100, scale, 1.0))
         inverse = np.linalg.pinv(
-            bend / (root[:, :, None] * root[:, None, :]), rcond=RIDGE, hermitian=True
+            curvature / (root[:, :, None] * root[:, None, :]), rcond=NEARLY_SINGULAR, hermitian=True
         )
         inverse = inverse / (root[:, :, None] * root[:, None, :])
-        coef = np.einsum("kij,kj->ki", inverse, self.pull[:, keep])
-        explained = np.einsum("ki,ki->k", coef, self.pull[:, keep])
+        coef = np.einsum("kij,kj->ki", inverse, self.right[:, keep])
+        explained = np.einsum("ki,ki->k", coef, self.right[:, keep])
         freedom = np.maximum(self.weight - int(keep.sum()) - 1.0, 1.0)
         # An environment of few rows may be fitted exactly; its errors are small, not nothing.
-        floor = FLOOR * self.total.sum() / max(float(self.weight.sum()), 1e-300)
-        residual = np.maximum((self.total - explained) / freedom, max(floor, 1e-300))
+        floor = FLOOR * self.total.sum() / max(float(self.weight.sum()), TINY)
+        residual = np.maximum((self.total - explained) / freedom, max(floor, TINY))
         residual = np.where(np.isnan(self.total), 1.0, residual)
         variance = np.diagonal(inverse, axis1=1, axis2=2) * residual[:, None]
-        return coef, np.maximum(variance, 1e-300), residual
+        return coef, np.maximum(variance, TINY), residual
 
 
 def quadratics_from_moments(m: Moments) -> Quadratics:
@@ -99,26 +93,32 @@ def quadratics_from_moments(m: Moments) -> Quadratics:
 def quadratics_from_fits(fits: tuple[GLMFit, ...], family: Family) -> Quadratics:
     """Expand the log likelihood of labels about the fit in every environment."""
     d = fits[0].coef.shape[-1]
-    bend = np.stack([np.linalg.pinv(f.covariance, rcond=RIDGE, hermitian=True) for f in fits])
+    curvature = np.stack(
+        [np.linalg.pinv(f.covariance, rcond=NEARLY_SINGULAR, hermitian=True) for f in fits]
+    )
     coef = np.stack([f.coef.ravel() for f in fits])
     weight = np.array([f.weight for f in fits])
     column = np.tile(np.arange(d), family.n_outputs)
     return Quadratics(
-        bend, np.einsum("kij,kj->ki", bend, coef), np.full(len(fits), np.nan), weight, column
+        curvature,
+        np.einsum("kij,kj->ki", curvature, coef),
+        np.full(len(fits), np.nan),
+        weight,
+        column,
     )
 
 
-def evidence(coef: FloatArray, variance: FloatArray) -> FloatArray:
-    """(p,) evidence that a coefficient is unstable, from (K, p) fits and their variances."""
-    unstable = np.max([_likelihood(coef, variance, rho) for rho in UNSTABLE], axis=0)
-    difference: FloatArray = unstable - _likelihood(coef, variance, STABLE)
+def log_likelihood_ratio(coef: FloatArray, variance: FloatArray) -> FloatArray:
+    """(p,) log likelihood ratio of unstable to stable, of (K, p) fits and their variances."""
+    unstable = np.max(
+        [_likelihood(coef, variance, rho) for rho in SETTINGS.unstable_spreads], axis=0
+    )
+    difference: FloatArray = unstable - _likelihood(coef, variance, SETTINGS.stable_spread)
     return difference
 
 
-def evidence_by_group(
-    q: Quadratics, groups: IntArray, open_: BoolArray | None = None
-) -> FloatArray:
-    """(G,) evidence that a group is unstable in a fit of the open groups (None: of all).
+def ratio_by_group(q: Quadratics, groups: IntArray, open_: BoolArray | None = None) -> FloatArray:
+    """(G,) log ratio of unstable to stable of each group in a fit of the open ones (None: all).
 
     It is minus infinity for a weak group whose coefficients differ by no more than their errors.
     """
@@ -127,19 +127,19 @@ def evidence_by_group(
     owner = groups[q.column]
     keep = open_[owner]
     coef, variance, _ = q.fits(keep)
-    strength = _by_group(owner[keep], evidence(coef, variance), n_groups)
+    ratio = _by_group(owner[keep], log_likelihood_ratio(coef, variance), n_groups)
     apart = _by_group(owner[keep], cochran_q(coef, variance), n_groups)
     freedom = (len(coef) - 1) * np.bincount(owner[keep], minlength=n_groups)
-    real = chi2.sf(apart, np.maximum(freedom, 1)) < CHANCE
+    real = chi2.sf(apart, np.maximum(freedom, 1)) < SETTINGS.chance
     statistic, rank = wald(q, groups, open_)
-    return np.where(real | (statistic > WEAK**2 * rank), strength, -np.inf)
+    return np.where(real | (statistic > SETTINGS.weak_z**2 * rank), ratio, -np.inf)
 
 
 def screen(
     q: Quadratics,
     groups: IntArray,
     affordable: Callable[[BoolArray, BoolArray], bool] = always,
-    threshold: float = UNDECIDED,
+    threshold: float = SETTINGS.unstable_ratio,
     start: BoolArray | None = None,
 ) -> tuple[BoolArray, FloatArray]:
     """Leave out the most unstable group, refit, and repeat until none is left that is unstable.
@@ -150,25 +150,25 @@ def screen(
     groups : (d,) group of each feature.
     affordable : of the groups (G,) before and after, whether the step may be taken; else the
         next most unstable group is tried.
-    threshold : evidence above which a group is unstable.
+    threshold : log ratio above which a group is unstable.
     start : (G,) groups to begin with; None for all.
 
     Returns
     -------
     stable : (G,) groups that stay.
-    strength : (G,) evidence of instability, when the group was left out or at the end.
+    ratio : (G,) log ratio of unstable to stable, when the group was left out or at the end.
     """
     n_groups = int(groups.max()) + 1
     stable = np.ones(n_groups, dtype=bool) if start is None else start.copy()
-    strength = np.full(n_groups, -np.inf)
+    ratio = np.full(n_groups, -np.inf)
     while stable.any():
-        by_group = evidence_by_group(q, groups, stable)
-        strength[stable] = by_group[stable]
+        by_group = ratio_by_group(q, groups, stable)
+        ratio[stable] = by_group[stable]
         worst = _next(stable, by_group, threshold, affordable)
         if worst is None:
             break
         stable = worst
-    return stable, strength
+    return stable, ratio
 
 
 def _by_group(owner: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
@@ -208,12 +208,12 @@ def informative(q: Quadratics, groups: IntArray, open_: BoolArray) -> BoolArray:
     n_open = int(open_.sum())
     for n_out in range(n_open):
         statistic, rank = (part[kept] for part in wald(q, groups, kept))
-        if len(rank) == 1 and chi2.sf(statistic[0], rank[0]) < LEVEL:
+        if len(rank) == 1 and chi2.sf(statistic[0], rank[0]) < SETTINGS.last_level:
             break
         order = np.argsort(statistic / rank, kind="stable")
         k = np.arange(len(order) + 1)
         # The most useless ones together: alone, the first of several may pass for useful.
-        fit = _two_kinds(statistic[order], rank[order]) - k * np.log(DOUBT)
+        fit = _two_kinds(statistic[order], rank[order]) - k * np.log(SETTINGS.useless_odds)
         if np.argmax(fit + _log_prior(n_open, n_out + k)) == 0:
             break
         kept[np.flatnonzero(kept)[order[0]]] = False
@@ -233,10 +233,10 @@ def _two_kinds(statistic: FloatArray, rank: FloatArray) -> FloatArray:
 def _log_prior(n: int, k: IntArray) -> FloatArray:
     """Log prior probability that a given k of n features are useless, and no others.
 
-    With probability `ALL_USEFUL` none is; else each is with the same, uniform, probability.
+    With probability `all_useful` none is; else each is with the same, uniform, probability.
     """
-    some = np.log(1.0 - ALL_USEFUL) + betaln(k + 1.0, n - k + 1.0)
-    prior: FloatArray = np.where(k == 0, np.logaddexp(some, np.log(ALL_USEFUL)), some)
+    some = np.log(1.0 - SETTINGS.all_useful) + betaln(k + 1.0, n - k + 1.0)
+    prior: FloatArray = np.where(k == 0, np.logaddexp(some, np.log(SETTINGS.all_useful)), some)
     return prior
 
 
@@ -249,18 +249,18 @@ def wald(q: Quadratics, groups: IntArray, kept: BoolArray) -> tuple[FloatArray, 
     owner = groups[q.column]
     keep = kept[owner]
     _, _, residual = q.fits(keep)
-    bend = (q.bend[:, keep][:, :, keep] / residual[:, None, None]).sum(axis=0)
-    inverse = np.linalg.pinv(bend, rcond=RIDGE, hermitian=True)
-    coef = inverse @ (q.pull[:, keep] / residual[:, None]).sum(axis=0)
+    curvature = (q.curvature[:, keep][:, :, keep] / residual[:, None, None]).sum(axis=0)
+    inverse = np.linalg.pinv(curvature, rcond=NEARLY_SINGULAR, hermitian=True)
+    coef = inverse @ (q.right[:, keep] / residual[:, None]).sum(axis=0)
     statistic, rank = np.zeros(len(kept)), np.ones(len(kept))
     for group in np.flatnonzero(kept):
         own = np.flatnonzero(owner[keep] == group)
         covariance = inverse[np.ix_(own, own)]
         if len(own) == 1:
-            statistic[group] = coef[own[0]] ** 2 / max(covariance[0, 0], 1e-300)
+            statistic[group] = coef[own[0]] ** 2 / max(covariance[0, 0], TINY)
             continue
         rank[group] = max(int(np.linalg.matrix_rank(covariance, hermitian=True)), 1)
-        precision = np.linalg.pinv(covariance, rcond=RIDGE, hermitian=True)
+        precision = np.linalg.pinv(covariance, rcond=NEARLY_SINGULAR, hermitian=True)
         statistic[group] = coef[own] @ precision @ coef[own]
     return statistic, rank
 
