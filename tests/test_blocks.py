@@ -268,3 +268,25 @@ def test_a_stream_left_early_reads_no_further():
     assert next(stream) == 0
     stream.close()
     assert len(read) <= 4
+
+
+def test_blas_threads_come_back_after_blocks_that_overlap():
+    """Each that ends must not put back the limit it found: another's."""
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    from hetrisk.blocks.stream import single_blas_thread
+
+    def threads():
+        return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        first, second = single_blas_thread(), single_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        assert set(threads()) == {1}
+        first.__exit__(None, None, None)
+        assert set(threads()) == {1}
+        second.__exit__(None, None, None)
+        assert threads() == before
+    assert before

@@ -289,11 +289,11 @@ def test_file_that_changes_is_named(folder):
 
 def test_damaged_page_is_named(folder):
     path = folder / "part-1.parquet"
-    source = ParquetBlocks(folder, target="y")
     start = pq.ParquetFile(path).metadata.row_group(2).column(0).data_page_offset
     damaged = bytearray(path.read_bytes())
     damaged[start : start + 40] = b"\xff" * 40
     path.write_bytes(damaged)
+    source = ParquetBlocks(folder, target="y")
     with pytest.raises(ValueError, match=r"part-1.parquet', row group \d: cannot be read"):
         source.sum(moments)
 
@@ -391,3 +391,20 @@ def test_ctrl_c_leaves_nothing_half_written(folder, tmp_path):
     assert "KeyboardInterrupt" in done.stderr
     assert done.returncode in (-signal.SIGINT, 130, 1)
     assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", ["replaced", "written to"])
+def test_a_file_replaced_by_one_of_the_same_shape_is_noticed(how, tmp_path):
+    path = tmp_path / "part.parquet"
+    frame = pd.DataFrame({"x": np.arange(50.0), "y": np.arange(50.0)})
+    frame.to_parquet(path)
+    blocks = ParquetBlocks(path, "y")
+    blocks.sum(lambda rows: rows.y.sum())
+    other = tmp_path / "other"
+    (2 * frame).to_parquet(other)
+    if how == "replaced":
+        other.replace(path)
+    else:
+        path.write_bytes(other.read_bytes())
+    with pytest.raises(ValueError, match=r"part.parquet' was replaced or written to since"):
+        blocks.sum(lambda rows: rows.y.sum())

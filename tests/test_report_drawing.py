@@ -35,7 +35,7 @@ def test_readable_text_can_be_written_and_acts_on_nothing(text):
 
 def test_readable_keeps_what_is_harmless():
     assert readable("naïve 👩🏽‍🔬 ميزة") == "naïve 👩🏽‍🔬 ميزة"
-    assert readable("a\x00\u202e") == r"a\u0000\u202e"
+    assert readable("a\x00\u202e") == r"a\x00\u202e"
     assert readable("") == "(no name)"
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
+
+_made: list[tuple[Path, int]] = []
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
@@ -30,27 +33,65 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary file beside ``path`` to write to, for content too large to hold.
 
-    It takes the place of ``path`` when the block ends well, as `write_bytes` describes.
+    It takes the place of ``path`` when the block ends well, as `write_bytes` describes. An error
+    of the operating system names ``path``, whatever it named before.
     """
     place = Path(path)
     if place.is_dir():
-        raise IsADirectoryError(21, "Is a directory", str(place))
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(place))
     if place.exists() and not place.is_file():
-        yield place
+        with _naming(place):
+            yield place
         return
     place = place.resolve()  # a symbolic link keeps pointing where it did
-    handle, name = tempfile.mkstemp(dir=place.parent, prefix=".hetrisk-", suffix=".part")
+    # The name is chosen first and the file made inside the block that removes it: a signal
+    # between the two would otherwise leave an empty file behind.
+    name = place.parent / f".hetrisk-{secrets.token_hex(6)}.part"
     try:
-        os.close(handle)
-        yield Path(name)
-        with open(name, "rb+") as file:
-            os.fsync(file.fileno())
-        os.chmod(name, _mode(place))
-        os.replace(name, place)
+        with _naming(place):
+            handle = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            _made.append((place, os.fstat(handle).st_ino))
+            os.close(handle)
+            yield name
+            with name.open("rb+") as file:
+                os.fsync(file.fileno())
+            os.chmod(name, _mode(place))
+            os.replace(name, place)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(name)
+            name.unlink()
         raise
+
+
+def written() -> list[Path]:
+    """Files this process has put in their place since `forget`, in order."""
+    found = []
+    for place, inode in _made:
+        with contextlib.suppress(OSError):
+            if place.stat().st_ino == inode:
+                found.append(place)
+    return found
+
+
+def forget() -> None:
+    """Begin the list of `written` anew."""
+    _made.clear()
+
+
+@contextlib.contextmanager
+def _naming(place: Path) -> Iterator[None]:
+    """Let errors of the operating system name the file being written, not a temporary one.
+
+    A full disk, for one, is reported without any name.
+    """
+    try:
+        yield
+    except OSError as error:
+        ours = error.filename is None or str(error.filename).endswith(".part")
+        if not ours or error.errno == errno.EPIPE:
+            raise
+        reason = error.strerror or str(error)
+        raise OSError(error.errno or errno.EIO, reason, str(place)) from error
 
 
 def _mode(place: Path) -> int:

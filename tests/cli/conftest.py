@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from hetrisk.cli import cli
+from hetrisk.cli.app import cli
 
 
 def run(*arguments):

@@ -286,7 +286,7 @@ def test_a_folder_without_permission(folder, workshop):
 LIMITED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-from hetrisk.cli import cli
+from hetrisk.cli.app import cli
 cli(sys.argv[1:], prog_name="hetrisk")
 """
 

@@ -13,14 +13,16 @@ import pandas as pd
 import pytest
 
 from hetrisk import modelfile
-from hetrisk.cli import app, cli, terminal
+from hetrisk.cli import app, terminal
+from hetrisk.cli.app import cli
+from hetrisk.cli.process import Terminated
 
 from .conftest import frame, run
 
 
 def test_help_lists_the_commands_without_importing_them():
     code = (
-        "import sys; from hetrisk.cli import cli\n"
+        "import sys; from hetrisk.cli.app import cli\n"
         "try: cli(['--help'])\n"
         "except SystemExit: pass\n"
         "heavy = {'numpy', 'pandas', 'sklearn', 'rich', 'skops'} & set(sys.modules)\n"
@@ -446,4 +448,5 @@ def test_hostile_names_reach_the_terminal_as_text(tmp_path):
 def test_the_groups_errors_are_clicks_own():
     assert issubclass(app.Sentence, click.ClickException)
     assert app.Sentence("x").exit_code == 1
-    assert app.Interrupted("x").exit_code == 130
+    assert app.Interrupted("x", KeyboardInterrupt()).exit_code == 130
+    assert app.Interrupted("x", Terminated(15)).exit_code == 143

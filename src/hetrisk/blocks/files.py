@@ -28,11 +28,16 @@ FOOTER_THREADS = 8  # footers are small reads that wait on the disk, not on the 
 
 @dataclass(frozen=True)
 class ParquetPart:
-    """One file: its path, its Arrow schema and the number of rows of each row group."""
+    """One file: its path, its Arrow schema and the number of rows of each row group.
+
+    ``stamp`` is what the file system said when the file was opened: another modification time,
+    size or inode later means other rows, though their number may be the same.
+    """
 
     path: Path
     schema: pa.Schema
     group_rows: tuple[int, ...]
+    stamp: tuple[int, int, int]
 
     @property
     def n_rows(self) -> int:
@@ -80,12 +85,21 @@ def open_parts(paths: Sequence[Path]) -> list[ParquetPart]:
 
 
 def _open_part(path: Path) -> ParquetPart:
+    stamp = _stamp(path)
     with _parquet_file(path, f"file '{path}'") as file:
         schema = file.schema_arrow
         repeated = sorted({n for n in schema.names if schema.names.count(n) > 1})
         if repeated:
             raise ValueError(f"file '{path}' has more than one column named {repeated[0]!r}.")
-        return ParquetPart(path, schema, _group_rows(file))
+        return ParquetPart(path, schema, _group_rows(file), stamp)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        state = path.stat()
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"file '{path}': the file has vanished.") from error
+    return state.st_mtime_ns, state.st_size, state.st_ino
 
 
 def _parquet_file(path: Path, place: str) -> pq.ParquetFile:
@@ -177,7 +191,8 @@ def batches(
     """Stream a file: the row number each record batch starts at, and the batch.
 
     With ``groups``, only those row groups are read (row numbers still count the whole file).
-    The footer is read again on every pass, so that a file replaced since is not misread.
+    The footer is read again on every pass, and the file's stamp is compared before and after,
+    so that a file replaced since is not misread.
     """
     chosen = range(len(part.group_rows)) if groups is None else groups
     chosen = [g for g in chosen if part.group_rows[g]]
@@ -189,8 +204,18 @@ def batches(
                 f"{part.n_rows} rows in {len(part.group_rows)} row groups, and now has "
                 f"{file.metadata.num_rows} in {file.metadata.num_row_groups}."
             )
+        _check_stamp(part)
         for run in _runs(chosen):
             yield from _run_batches(part, file, columns, batch_rows, run, int(starts[run[0]]))
+        _check_stamp(part)
+
+
+def _check_stamp(part: ParquetPart) -> None:
+    if _stamp(part.path) != part.stamp:
+        raise ValueError(
+            f"file '{part.path}' was replaced or written to since it was opened; the rows read so "
+            "far are not those it holds now."
+        )
 
 
 def _runs(groups: Sequence[int]) -> list[list[int]]:

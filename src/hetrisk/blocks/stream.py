@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -51,7 +52,39 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def single_blas_thread() -> AbstractContextManager[object]:
-    """Keep BLAS to one thread within a ``with`` block."""
-    limits: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
-    return limits
+class _Limit:
+    """The one limit of the process, and how many blocks are inside it.
+
+    The number of BLAS threads belongs to the process. If every block put back what it found, of
+    two that overlap the later would find the earlier one's limit and put that back for good.
+    """
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.inside = 0
+        self.limiter: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if not self.inside:
+                self.limiter = _controller().limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.limiter.restore_original_limits()
+
+
+_LIMIT = _Limit()
+
+
+@contextmanager
+def single_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread within a ``with`` block; the last of many to end lifts the limit."""
+    _LIMIT.enter()
+    try:
+        yield
+    finally:
+        _LIMIT.leave()

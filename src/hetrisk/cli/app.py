@@ -7,16 +7,20 @@ the traceback behind either.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import sys
 import traceback
 import warnings
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 import click
 
 import hetrisk
+from hetrisk import atomic
+from hetrisk.cli.process import Terminated, ending_on_signals
 
 COMMANDS = {
     "demo": "See the point: two models meet a shift, and one survives it.",
@@ -40,9 +44,18 @@ class Sentence(click.ClickException):
 
 
 class Interrupted(Sentence):
-    """Ctrl-C: nothing half-written is left behind."""
+    """Ctrl-C or a signal to end: nothing half-written is left behind.
 
-    exit_code = INTERRUPTED
+    Parameters
+    ----------
+    message : what to say.
+    cause : the interrupt, which knows the exit code if a signal was behind it.
+    """
+
+    def __init__(self, message: str, cause: KeyboardInterrupt) -> None:
+        super().__init__(message)
+        code = cause.exit_code if isinstance(cause, Terminated) else INTERRUPTED
+        self.exit_code = code  # type: ignore[misc]
 
     def show(self, file: Any = None) -> None:
         """Print the sentence to the standard error."""
@@ -70,16 +83,22 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Parse the arguments; what is mistyped is shown, never obeyed."""
+        with _clean_messages():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; turn what goes wrong into a sentence."""
+        atomic.forget()
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), ending_on_signals(), _clean_messages():
                 warnings.simplefilter("ignore")  # what matters is in the verdict and the notes
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except KeyboardInterrupt:
-            raise Interrupted("Stopped. No file was changed.") from None
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(_stopped(), interrupt) from None
         except BaseException as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise  # the reader of a pipe went away, as `| head` does: click ends quietly
@@ -88,6 +107,29 @@ class Commands(click.Group):
             if ctx.meta.get(DEBUG):
                 traceback.print_exc()
             raise Sentence(_sentence(error)) from None
+
+
+@contextlib.contextmanager
+def _clean_messages() -> Iterator[None]:
+    """Spell out control characters that came with an argument."""
+    try:
+        yield
+    except click.ClickException as error:
+        from hetrisk.tables.errors import shown
+
+        clean = "\n".join(shown(line, 2000) for line in error.message.split("\n"))
+        error.message = clean  # type: ignore[misc]
+        raise
+
+
+def _stopped() -> str:
+    """What is true when a command is stopped: which of its files are there already."""
+    from hetrisk.tables.errors import listed
+
+    written = atomic.written()
+    if not written:
+        return "Stopped. No file was changed."
+    return f"Stopped. Already written: {listed([path.name for path in written])}."
 
 
 def _sentence(error: Exception) -> str:

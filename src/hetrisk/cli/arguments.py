@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DATA = click.Path(path_type=Path)
 OUTPUT = click.Path(path_type=Path)
+SEED = click.IntRange(0, 2**32 - 1)
 SECONDS_TO_ANSWER = 10  # for a dask scheduler
+
+
+def _text_encoding(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Refuse what Python knows no text encoding by: some of its codecs are no encodings."""
+    try:
+        "".encode(value)
+    except (LookupError, ValueError):
+        raise click.BadParameter(f"'{value}' is not an encoding.") from None
+    return value
 
 
 def reading_options(command: F) -> F:
@@ -27,7 +38,11 @@ def reading_options(command: F) -> F:
             "--delimiter", metavar="CHAR", help="Between fields; found by itself if left out."
         ),
         click.option(
-            "--encoding", default="utf-8", show_default=True, help="Encoding of a text file."
+            *("--encoding",),
+            default="utf-8",
+            show_default=True,
+            callback=_text_encoding,
+            help="Encoding of a text file.",
         ),
     ):
         command = option(command)
@@ -48,27 +63,60 @@ def read(path: Path, encoding: str, delimiter: str | None) -> Table:
         return read_table(path, encoding=encoding, delimiter=delimiter)
 
 
-def check_output(path: Path | None, option: str, *inputs: Path) -> None:
-    """Refuse an output that could not be written, before any work is done.
+def check_outputs(outputs: dict[str, Path | None], *inputs: Path | None) -> None:
+    """Refuse outputs that could not be written, or would destroy something, before any work.
 
     Parameters
     ----------
-    path : the file to be written, or None.
-    option : its name on the command line.
-    inputs : files being read, which must not be overwritten.
+    outputs : the file each option is to write, or None.
+    inputs : files and folders being read; no output may be one of them or lie in one.
     """
-    if path is None:
-        return
-    parent = path.parent
+    places: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        check_output(path, option, *(source for source in inputs if source is not None))
+        if path.exists() and not path.is_file():
+            continue  # a pipe or /dev/null takes whatever comes
+        other = places.setdefault(path.resolve(), option)
+        if other != option:
+            raise click.BadParameter(f"{other} writes the same file.", param_hint=option)
+
+
+def check_output(path: Path, option: str, *inputs: Path) -> None:
+    """Refuse one output; see `check_outputs`."""
+    place = _resolved(path, option)
     if path.is_dir():
         raise click.BadParameter(f"'{path}' is a folder.", param_hint=option)
-    if not parent.is_dir():
-        raise click.BadParameter(f"there is no folder '{parent}'.", param_hint=option)
-    if not os.access(parent, os.W_OK):
-        raise PermissionError(13, "no permission to write in this folder", str(parent))
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder '{path.parent}'.", param_hint=option)
+    if not os.access(place.parent, os.W_OK):
+        raise PermissionError(13, "no permission to write in this folder", str(place.parent))
     for source in inputs:
-        if path.exists() and source.exists() and path.samefile(source):
+        if place == _resolved(source, "DATA") or (place.exists() and _same_file(place, source)):
             raise click.BadParameter("it would overwrite the data.", param_hint=option)
+        if source.is_dir() and place.is_relative_to(source.resolve()):
+            raise click.BadParameter(
+                f"it lies in '{source}', among the data: give a place outside.", param_hint=option
+            )
+
+
+def _resolved(path: Path, option: str) -> Path:
+    """Where a path leads; two links that point at each other lead nowhere."""
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            message = f"'{path}' is a link that leads back to itself."
+            raise click.BadParameter(message, param_hint=option) from None
+    return path.resolve()
+
+
+def _same_file(place: Path, source: Path) -> bool:
+    """Whether both are one file under two names, or a file in the folder under another name."""
+    if source.is_dir():
+        return any(_same_file(place, part) for part in source.rglob("*") if part.is_file())
+    return source.exists() and place.samefile(source)
 
 
 @contextmanager

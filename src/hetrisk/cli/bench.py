@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hetrisk.cli.arguments import check_outputs
+
 if TYPE_CHECKING:
     from hetrisk.bench.metric import Metric, Run
 
@@ -55,6 +57,7 @@ def bench(
             raise click.BadParameter(
                 f"{name!r} is not a case; they are {', '.join(CASES)}.", param_hint="--only"
             )
+    check_outputs({"--save": save}, check)
     before = None if check is None else _baseline(check)
     if before is not None and before.quick != quick:
         raise click.UsageError("--check needs a baseline of the same size: add or drop --quick.")

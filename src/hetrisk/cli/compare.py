@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, check_output, read, reading_options
+from hetrisk.cli.arguments import DATA, OUTPUT, SEED, check_outputs, read, reading_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +56,7 @@ them, are not.
     help="Compare on a random sample of at most this many rows.",
 )
 @click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw the comparison here (.png).")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of every random choice.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of every random choice.")
 @click.option("--json", "as_json", is_flag=True, help="Print every error as JSON.")
 @reading_options
 def compare(
@@ -68,7 +68,7 @@ def compare(
     **options: Any,
 ) -> None:
     """Compare methods on the table in DATA by leaving one environment out at a time."""
-    check_output(plot, "--plot", data)
+    check_outputs({"--plot": plot}, data)
     from hetrisk.cli.terminal import console, error_console, print_json, progress, say_notes
     from hetrisk.compare import METHODS, leave_one_environment_out
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hetrisk.cli.arguments import OUTPUT, check_output
+from hetrisk.cli.arguments import OUTPUT, SEED, check_outputs
 
 EPILOG = """
 \b
@@ -23,7 +23,7 @@ rest. Nobody tells either model which rows are which.
 
 
 @click.command(epilog=EPILOG)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the simulated data.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the simulated data.")
 @click.option(
     "--report",
     type=OUTPUT,
@@ -40,7 +40,7 @@ def demo(seed: int, report: Path, as_json: bool) -> None:
     first. Both are tested where the relation of one feature to the target goes from as in
     training to the opposite.
     """
-    check_output(report, "--report")
+    check_outputs({"--report": report})
     from hetrisk import atomic
     from hetrisk.cli.terminal import console, print_json, progress
 

@@ -10,7 +10,8 @@ import click
 from hetrisk.cli.arguments import (
     DATA,
     OUTPUT,
-    check_output,
+    SEED,
+    check_outputs,
     dask_client,
     read,
     reading_options,
@@ -57,7 +58,7 @@ when the command was mistyped.
 )
 @click.option("--out", "-o", type=OUTPUT, metavar="FILE", help="Write the model here (.hetrisk).")
 @click.option("--report", "-r", type=OUTPUT, metavar="FILE", help="Write the page here (.html).")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of every random choice.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of every random choice.")
 @click.option("--dask", metavar="ADDRESS", help="Scheduler of a dask cluster, for Parquet data.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @reading_options
@@ -82,8 +83,7 @@ def fit(
     hetrisk looks for hidden environments and leaves out the columns whose relation to the target
     changes between them.
     """
-    check_output(out, "--out", data)
-    check_output(report, "--report", data)
+    check_outputs({"--out": out, "--report": report}, data)
     from hetrisk.tables.parquet import is_large
 
     options["decimal"] = {"point": ".", "comma": ","}.get(options["decimal"])

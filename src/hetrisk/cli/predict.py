@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, check_output, read, reading_options
+from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, read, reading_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def predict(
 
     Predictions go to the terminal as CSV, in the order of the rows, or to a file with --out.
     """
-    check_output(out, "--out", data, model)
+    check_outputs({"--out": out}, data, model)
     from hetrisk.cli.terminal import progress, say_notes
     from hetrisk.tables.large import pieces
     from hetrisk.tables.parquet import is_large

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, check_output, read, reading_options
+from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, read, reading_options
 
 EPILOG = """
 \b
@@ -38,7 +38,7 @@ def report(
 ) -> None:
     """Write the page that explains the model in the file MODEL."""
     out = out or model.with_suffix(".html")
-    check_output(out, "--out", model, *([] if data is None else [data]))
+    check_outputs({"--out": out}, model, data)
     from hetrisk import atomic
     from hetrisk.cli.predict import open_model
     from hetrisk.cli.terminal import console, print_json, progress

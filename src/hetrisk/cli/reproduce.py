@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from hetrisk.cli.arguments import check_outputs
+
 GAUNTLET = "gauntlet"
 TARGETS = (
     *("table1", "table2", "table3"),
@@ -82,6 +84,7 @@ def reproduce(
     from hetrisk.reproduce.gauntlet import GAUNTLET as CONTESTANTS
     from hetrisk.reproduce.gauntlet import run_gauntlet
 
+    check_outputs({"--document": document})
     if jobs == 0:
         raise click.BadParameter("must not be 0", param_hint="--jobs")
     alone = GAUNTLET in targets
@@ -106,6 +109,7 @@ def reproduce(
         page = run_gauntlet(out, **options) if alone else run(targets, out, **options)
     except RecordsError as error:
         raise Sentence(str(error)) from error
-    except KeyboardInterrupt:
-        raise Interrupted(f"Stopped. Started again with --out {out}, it goes on.") from None
+    except KeyboardInterrupt as interrupt:
+        message = f"Stopped. Started again with --out {out}, it goes on."
+        raise Interrupted(message, interrupt) from None
     click.echo(f"{page}")

@@ -8,22 +8,18 @@ visible escapes, and a name of ten thousand characters becomes one of sixty.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable
 
+from hetrisk.tables.errors import spelled
+
 LONGEST_LABEL = 48
 LONGEST_NAME = 200
-# Controls, line and paragraph ends, lone surrogates, and the marks that reorder the text that
-# follows them. The joiner of emoji (U+200D) stays.
-_ACTING = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
 
 
 def readable(text: object) -> str:
-    """Return ``text`` with every character that would act on its surroundings made visible."""
-    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", str(text)) or "(no name)"
+    """Return ``text`` with every character that acts or cannot be seen made visible."""
+    return spelled(str(text)) or "(no name)"
 
 
 def shortened(text: str, longest: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 from joblib import Parallel, delayed
@@ -48,8 +49,12 @@ def run(
     waiting = list({case.key: case for case in cases if case.key not in finished}.values())
     # Each result is written before the next is looked at, in the order in which they finish.
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    with records.appending() as append:
-        for record in parallel(delayed(measure)(case) for case in waiting):
+    # Closing what joblib gives, however the loop ends, ends its workers too.
+    with (
+        records.appending() as append,
+        contextlib.closing(parallel(delayed(measure)(case) for case in waiting)) as results,
+    ):
+        for record in results:
             append(record)
             if watch is not None:
                 watch(record)

@@ -7,9 +7,12 @@ from collections.abc import Iterable
 
 LONGEST_SHOWN = 60
 
-# Direction overrides can make a printed name read as something it is not.
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
+# Controls, surrogates, line ends, spaces that are not the space, and marks of format, among them
+# the direction overrides and the letters of no width: a name with one looks like another name.
+_HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp", "Zs", "Cf"})
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+# Emoji and several scripts are written with these: they stay behind a letter of such a script.
+_JOINERS = frozenset({"\u200c", "\u200d", *map(chr, range(0xFE00, 0xFE10))})
 
 
 class TableError(ValueError):
@@ -25,15 +28,25 @@ def shown(text: object, longest: int = LONGEST_SHOWN) -> str:
     """Return ``text`` fit for a terminal or a message: no control codes, not too long.
 
     Column names and cells come from files anyone may have written: escape sequences, line
-    breaks, lone surrogates and direction overrides are spelled out instead of obeyed.
+    breaks, lone surrogates and direction overrides are spelled out instead of obeyed, and so are
+    letters that cannot be seen, by which two names that look alike differ.
     """
-    clean = "".join(
-        c.encode("unicode_escape").decode("ascii")
-        if c in _BIDI or unicodedata.category(c) in _HIDDEN
-        else c
-        for c in str(text)[: longest + 1]
-    )
+    clean = spelled(str(text)[: longest + 1])
     return clean if len(clean) <= longest else clean[: longest - 1] + "…"
+
+
+def spelled(text: str) -> str:
+    """Return ``text`` with every character that acts or cannot be seen written as a code."""
+    return "".join(
+        c.encode("unicode_escape").decode("ascii") if _is_hidden(c, before) else c
+        for before, c in zip(" " + text, text, strict=False)
+    )
+
+
+def _is_hidden(c: str, before: str) -> bool:
+    if c in _JOINERS:
+        return before.isascii()
+    return c in _BLANK or (c != " " and unicodedata.category(c) in _HIDDEN)
 
 
 def quoted(text: object, longest: int = LONGEST_SHOWN) -> str:

@@ -35,6 +35,7 @@ def predict_table(
     names = [str(name) for name in frame.columns]
     if label is not None and label not in names:
         raise TableError(f"there is no column {quoted(label)}; the columns are {listed(names, 12)}")
+    _check_label(label, pipeline, probabilities)
     X, notes = _features(pipeline, frame)
     columns: dict[str, Any] = {}
     if label is not None:
@@ -45,6 +46,18 @@ def predict_table(
         for k, value in enumerate(pipeline[-1].classes_):
             columns[f"probability of {value}"] = chances[:, k]
     return pd.DataFrame(columns), notes
+
+
+def _check_label(label: str | None, pipeline: Pipeline, probabilities: bool) -> None:
+    """Refuse an identifier that would stand where a prediction does."""
+    taken = {"prediction"}
+    if probabilities:
+        taken |= {f"probability of {value}" for value in pipeline[-1].classes_}
+    if label in taken:
+        raise TableError(
+            f"{quoted(label)} is what a column of the predictions is called: rename the column, "
+            "or copy another"
+        )
 
 
 def _features(pipeline: Pipeline, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[Note]]:

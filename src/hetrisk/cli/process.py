@@ -1,0 +1,68 @@
+"""The process around a command: the streams it was given, and the signals sent to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+class Terminated(KeyboardInterrupt):
+    """A signal to end, treated as Ctrl-C is: whatever is half done is cleaned up.
+
+    Attributes
+    ----------
+    exit_code : 128 and the number of the signal, as a shell says it.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + number
+
+
+@contextlib.contextmanager
+def ending_on_signals() -> Iterator[None]:
+    """Let a signal to end raise `Terminated` in the main thread, once, within the block.
+
+    A signal that was ignored (``nohup``) or is handled by someone else stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    main = os.getpid()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for other in ours:  # a second one must not stop the cleaning up
+            signal.signal(other, signal.SIG_IGN)
+        if os.getpid() != main:  # a forked worker has nothing to clean up
+            os._exit(128 + number)
+        raise Terminated(number)
+
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def prepare_streams() -> str | None:
+    """Make the standard streams take any text; return a sentence where there is no output.
+
+    A terminal that is not UTF-8 gets a code for what it cannot show, instead of nothing at all.
+    """
+    if sys.stdout is None or sys.stdout.closed:
+        return "there is no standard output to write to: it is closed"
+    for stream in (sys.stdout, sys.stderr):
+        encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
+        if hasattr(stream, "reconfigure") and encoding != "utf8":
+            stream.reconfigure(errors="backslashreplace")
+    return None
