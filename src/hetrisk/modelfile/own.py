@@ -12,42 +12,54 @@ import dataclasses
 import importlib
 import inspect
 import keyword
-import pkgutil
 import types
 import typing
 from enum import Enum
 from functools import cache
+from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+import hetrisk
 from hetrisk.modelfile.codec import Kind, Reader, Writer
 from hetrisk.modelfile.errors import ModelFileError
 from hetrisk.tables.errors import quoted
 
-HOMES = ("hetrisk.core", "hetrisk.estimators", "hetrisk.tables", "hetrisk.baselines")
+HOMES = ("core", "estimators", "tables", "baselines")
 OF_THE_MACHINE = ("n_jobs", "verbose")  # how the model was computed, not what it is
 OF_TRAINING_ROWS = ("_environment_proba",)
 
 
 @cache
-def own_types() -> dict[str, type]:
-    """Return the types a model may hold, by full name."""
-    found = {}
-    for home in HOMES:
-        package = importlib.import_module(home)
-        names = [entry.name for entry in pkgutil.walk_packages(package.__path__, f"{home}.")]
-        for name in (home, *names):
-            for value in vars(importlib.import_module(name)).values():
-                if isinstance(value, type) and value.__module__ == name and _is_own(value):
-                    found[f"{name}.{value.__qualname__}"] = value
-    return found
+def _modules() -> frozenset[str]:
+    """Names of the modules whose types may travel, from the files that are there."""
+    root = Path(hetrisk.__file__).parent
+    files = [path for home in HOMES for path in (root / home).rglob("*.py")]
+    places = [path.relative_to(root.parent).with_suffix("") for path in files]
+    return frozenset(".".join(place.parts).removesuffix(".__init__") for place in places)
 
 
-def _is_own(kind: type) -> bool:
+@cache
+def own_type(name: str) -> type | None:
+    """Return the type of that full name if a model may hold it, else None."""
+    module, _, last = name.rpartition(".")
+    if module not in _modules():
+        return None
+    kind = vars(importlib.import_module(module)).get(last)
+    ours = isinstance(kind, type) and kind.__module__ == module and _may_travel(kind)
+    return kind if ours else None
+
+
+def _may_travel(kind: type) -> bool:
     value = dataclasses.is_dataclass(kind) or issubclass(kind, (BaseEstimator, Enum))
     return value and not inspect.isabstract(kind)
+
+
+def is_own(value: Any) -> bool:
+    """Whether it is an instance of one of hetrisk's own types."""
+    return own_type(_full_name(type(value))) is type(value)
 
 
 def _full_name(kind: type) -> str:
@@ -55,7 +67,7 @@ def _full_name(kind: type) -> str:
 
 
 def _known(node: dict[str, Any], base: str) -> type:
-    kind = own_types().get(str(node.get("type")))
+    kind = own_type(str(node.get("type")))
     if kind is None or _base(kind) != base:
         raise ModelFileError(
             f"was refused, and nothing in it was run: hetrisk has no {base} "
@@ -78,7 +90,7 @@ class OwnValue(Kind):
     def holds(self, value: Any) -> bool:
         """Whether it is one."""
         kind = type(value)
-        return dataclasses.is_dataclass(kind) and _full_name(kind) in own_types()
+        return dataclasses.is_dataclass(kind) and own_type(_full_name(kind)) is kind
 
     def write(self, value: Any, writer: Writer) -> dict[str, Any]:
         """Write its fields."""
@@ -115,7 +127,7 @@ class OwnChoice(Kind):
 
     def holds(self, value: Any) -> bool:
         """Whether it is one."""
-        return isinstance(value, Enum) and _full_name(type(value)) in own_types()
+        return isinstance(value, Enum) and is_own(value)
 
     def write(self, value: Any, writer: Writer) -> dict[str, Any]:
         """Write its name."""
@@ -133,7 +145,7 @@ class OwnEstimator(Kind):
 
     def holds(self, value: Any) -> bool:
         """Whether it is one."""
-        return isinstance(value, BaseEstimator) and _full_name(type(value)) in own_types()
+        return isinstance(value, BaseEstimator) and is_own(value)
 
     def write(self, value: Any, writer: Writer) -> dict[str, Any]:
         """Write what it holds, but nothing per training row and nothing about the machine."""

@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from hetrisk.estimators.mixture import EnvironmentMixture
 from hetrisk.modelfile.errors import ModelFileError
 from hetrisk.modelfile.named import NAMED, refusal
-from hetrisk.modelfile.own import own_types
+from hetrisk.modelfile.own import is_own
 from hetrisk.tables.encoder import TableEncoder
 
 ROWS = 2
@@ -52,7 +52,7 @@ def _check_final(step: Any) -> None:
 
 
 def _is_own(step: Any) -> bool:
-    return isinstance(step, BaseEstimator) and type(step) in own_types().values()
+    return isinstance(step, BaseEstimator) and is_own(step)
 
 
 def try_out(model: Any, size: int) -> None:
