@@ -32,6 +32,10 @@ def summarise(model: Pipeline) -> dict[str, Any]:
         "target": table.target,
         "task": table.task,
         "task_reason": table.reason,
+        "leaks": [
+            {"column": leak.column, "kind": leak.kind, "sentence": leak.sentence}
+            for leak in table.leaks
+        ],
         "verdict": model[-1].verdict_,
         "reason": model[-1].verdict_reason_,
         "columns": columns(model),
@@ -84,6 +88,8 @@ def environments(model: Pipeline) -> list[dict[str, Any]]:
 
 def show(summary: dict[str, Any], screen: Console) -> None:
     """Print a summary for a person."""
+    for leak in summary["leaks"]:
+        screen.print(Text(f"LEAK: {shown(leak['sentence'], 300)}", style="bold red"))
     rows = counted(summary["rows"], "row")
     screen.print(
         f"{shown(summary['source'])}: {rows}, {counted(summary['columns_in_table'], 'column')}. "

@@ -77,6 +77,10 @@ class Column(ABC):
     def encode(self, cells: Cells) -> tuple[FloatArray, list[Note]]:
         """(n, features) numbers without NaN, and what had to be done to get them."""
 
+    def observed(self, cells: Cells) -> FloatArray:
+        """(n, features) numbers, NaN where the table holds nothing and `encode` would fill in."""
+        return self.encode(cells)[0]
+
 
 @dataclass(frozen=True)
 class _Measured(Column):
@@ -99,6 +103,10 @@ class _Measured(Column):
     @abstractmethod
     def read(self, cells: Cells) -> FloatArray:
         """One number a row, NaN where there is none."""
+
+    def observed(self, cells: Cells) -> FloatArray:
+        """Return what was read, NaN where nothing could be."""
+        return self.read(cells)[:, None]
 
     def encode(self, cells: Cells) -> tuple[FloatArray, list[Note]]:
         """Read, refuse what cannot be read, fill what is missing."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Column, Note
+from hetrisk.tables.copies import find_copies, sampled_rows
 from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.inference import Decision, LeftOut, understand
 
@@ -25,8 +26,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Numbers stay, in whatever notation (`hetrisk.tables.notation`), with missing values replaced
     by the median; words for true and false become 1 and 0; dates become days since 1970-01-01 and
     times hours since midnight; categories become one column per frequent level against the most
-    frequent one. Identifiers, constant columns and free text are left out. `notes_` says what was
-    done to which column.
+    frequent one. Identifiers, constant columns, free text and columns that repeat another one are
+    left out. `notes_` says what was done to which column.
 
     Parameters
     ----------
@@ -79,6 +80,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             else:
                 self.columns_.append(decision)
                 self.notes_ += notes
+        self._leave_out_copies(X)
         self.feature_names_in_ = np.asarray(names, dtype=object)
         self.n_features_in_ = len(names)
         self._check_width()
@@ -109,6 +111,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         category, named = cells.name in self.category, cells.name in self.named
         return understand(cells, category=category, named=named)
 
+    def _leave_out_copies(self, X: pd.DataFrame) -> None:
+        columns = self.columns_
+        sample = X.iloc[sampled_rows(len(X))]
+        parts = [self._encode(column, sample)[0] for column in columns]
+        names = [column.name for column in columns]
+        copies = find_copies(names, parts, lambda j: self._encode(columns[j], X)[0])
+        superfluous = {out.name for out in copies}
+        self.columns_ = [column for column in columns if column.name not in superfluous]
+        self.notes_ = [note for note in self.notes_ if note.column not in superfluous]
+        self.left_out_ += copies
+
     def _check_width(self) -> None:
         width = sum(len(column.feature_names) for column in self.columns_)
         if width == 0:
@@ -127,20 +140,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def encode(self, X: pd.DataFrame) -> tuple[FloatArray, list[Note]]:
         """`transform`, together with what had to be done to this table."""
         check_is_fitted(self)
-        where = {name: position for position, name in enumerate(_column_names(X))}
-        absent = [column.name for column in self.columns_ if column.name not in where]
+        names = set(_column_names(X))
+        absent = [column.name for column in self.columns_ if column.name not in names]
         if absent:
             noun = "column" if len(absent) == 1 else "columns"
             raise TableError(f"the table lacks the {noun} {listed(absent)} the model was fitted on")
-        parts, notes = [], []
-        for column in self.columns_:
-            cells = cells_of(column.name, X.iloc[:, where[column.name]])
-            if cells is None:
-                raise TableError(f"column {quoted(column.name)} does not hold single values")
-            part, said = column.encode(cells)
-            parts.append(part)
-            notes += said
-        return np.hstack(parts), notes
+        encoded = [self._encode(column, X) for column in self.columns_]
+        return np.hstack([part for part, _ in encoded]), [n for _, notes in encoded for n in notes]
+
+    @staticmethod
+    def observed(column: Column, X: pd.DataFrame) -> FloatArray:
+        """(n, features) one column as numbers, NaN where a value is missing."""
+        return column.observed(_cells(column, X))
+
+    @staticmethod
+    def _encode(column: Column, X: pd.DataFrame) -> tuple[FloatArray, list[Note]]:
+        return column.encode(_cells(column, X))
 
     @property
     def feature_groups_(self) -> np.ndarray:
@@ -156,6 +171,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             seen[name] = seen.get(name, 0) + 1
             names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
         return np.asarray(names, dtype=object)
+
+
+def _cells(column: Column, X: pd.DataFrame) -> Cells:
+    position = [str(name) for name in X.columns].index(column.name)
+    cells = cells_of(column.name, X.iloc[:, position])
+    if cells is None:
+        raise TableError(f"column {quoted(column.name)} does not hold single values")
+    return cells
 
 
 def _column_names(X: pd.DataFrame) -> list[str]:

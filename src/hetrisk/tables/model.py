@@ -12,9 +12,11 @@ from sklearn.pipeline import Pipeline
 
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 from hetrisk.tables.columns import Note
+from hetrisk.tables.copies import sampled_rows
 from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.inference import LeftOut
+from hetrisk.tables.leaks import Leak, find_leaks
 from hetrisk.tables.reading import Table
 from hetrisk.tables.target import CLASSIFICATION, REGRESSION, Target, read_target
 
@@ -35,6 +37,7 @@ class TableDescription:
     reason : why this task, as a clause.
     notes : what was done to the table.
     left_out : columns not used, and why.
+    leaks : columns that give the target away, to be shown before anything else.
     """
 
     source: str
@@ -45,6 +48,7 @@ class TableDescription:
     reason: str
     notes: tuple[Note, ...]
     left_out: tuple[LeftOut, ...]
+    leaks: tuple[Leak, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def prepare(
     X = chosen_columns(table.frame, target, features, drop).loc[wanted.known]
     encoder = TableEncoder(tuple(category), named=tuple(features), decimal=decimal).fit(X)
     encoder.set_output(transform="pandas")
-    encoder.description_ = describe(table, wanted, encoder)
+    encoder.description_ = describe(table, wanted, encoder, leaks_of(encoder, X, wanted))
     model = MODELS[wanted.task](feature_groups=group_codes(encoder), random_state=seed)
     return Prepared(wanted, X, encoder, model)
 
@@ -139,7 +143,19 @@ def chosen_columns(
     return frame.iloc[:, keep]
 
 
-def describe(table: Table, target: Target, encoder: TableEncoder) -> TableDescription:
+def leaks_of(encoder: TableEncoder, X: pd.DataFrame, target: Target) -> tuple[Leak, ...]:
+    """Name the columns that give the target away, judged on rows spread over the table."""
+    rows = sampled_rows(len(X))
+    # A date is known before any target, however smoothly the target follows it.
+    columns = [column for column in encoder.columns_ if column.kind != "date"]
+    features = [encoder.observed(column, X.iloc[rows]) for column in columns]
+    names = [column.name for column in columns]
+    return find_leaks(names, features, target.values[rows], target.name)
+
+
+def describe(
+    table: Table, target: Target, encoder: TableEncoder, leaks: tuple[Leak, ...] = ()
+) -> TableDescription:
     """Return what the model should remember of its table."""
     notes = [Note("", text) for text in table.notes]
     return TableDescription(
@@ -151,6 +167,7 @@ def describe(table: Table, target: Target, encoder: TableEncoder) -> TableDescri
         reason=target.reason,
         notes=(*notes, *target.notes, *encoder.notes_),
         left_out=tuple(encoder.left_out_),
+        leaks=leaks,
     )
 
 

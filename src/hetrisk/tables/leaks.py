@@ -1,0 +1,239 @@
+"""Columns that give the target away: copies of it, its logarithm, another unit, its parts.
+
+A model with such a column is perfect on the training table and worthless anywhere else, where the
+column is not known before the target is. Nothing is left out on suspicion: each leak is a record
+with a sentence, for the terminal and the report to show before anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.tables.errors import quoted
+
+FEWEST_ROWS = 20
+FEWEST_VALUES = 5  # a function is no finding where the target has fewer distinct values
+EXACT = 1e-4  # share of the variance a function may miss: rounding to a few digits
+NEARLY = 0.01  # share of the variance, or of the errors, that what "nearly determines" may miss
+SUMMED = 1e-9  # share of the variance that parts which add up to the target may miss
+MOST_SUMMED = 200
+_SMALL = 1e-6  # relative to the scale of the target
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A column that gives the target away.
+
+    Attributes
+    ----------
+    column : the column; several, joined by " + ", where they add up to the target.
+    kind : "copy", "line", "log", "power", "parts" or "determines".
+    sentence : what was seen, for a person to act on.
+    """
+
+    column: str
+    kind: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def find_leaks(
+    names: Sequence[str], features: Sequence[FloatArray], y: np.ndarray, target: str
+) -> tuple[Leak, ...]:
+    """Name the columns that are the target, a function of it, or nearly determine it.
+
+    Parameters
+    ----------
+    names : the columns.
+    features : (n, d_j) features of each, NaN where a value is missing: those rows do not count.
+    y : (n,) the target: numbers, or classes.
+    target : its name.
+    """
+    if y.dtype.kind not in "fiu":
+        _, y = np.unique(y, return_inverse=True)
+        judge: Callable[..., Leak | None] = _of_classes
+    elif len(np.unique(y)) >= FEWEST_VALUES:
+        judge = _of_numbers
+    else:
+        return ()
+    leaks = []
+    for name, values in zip(names, features, strict=True):
+        seen = np.isfinite(values).all(axis=1)
+        if seen.sum() >= FEWEST_ROWS and (leak := judge(name, values[seen], y[seen], target)):
+            leaks.append(leak)
+    if not leaks and judge is _of_numbers:
+        leaks = _parts(names, features, y, target)
+    return tuple(leaks)
+
+
+def _of_numbers(name: str, features: FloatArray, y: FloatArray, target: str) -> Leak | None:
+    if features.shape[1] == 1:
+        x = features[:, 0]
+        if np.array_equal(x, y):
+            return Leak(name, "copy", _sentence(name, f"is a copy of the target {quoted(target)}"))
+        function = _function(x, y)
+        if function is not None:
+            kind, words = function
+            return Leak(name, kind, _sentence(name, words))
+    share = _unexplained(features, y)
+    if share <= NEARLY:
+        words = f"alone tells the target {quoted(target)} almost exactly (R2 = {1 - share:.4f})"
+        return Leak(name, "determines", _sentence(name, words))
+    return None
+
+
+def _sentence(name: str, words: str) -> str:
+    return f"{quoted(name)} {words}: drop it?"
+
+
+def _function(x: FloatArray, y: FloatArray) -> tuple[str, str] | None:
+    """Return the kind and the words for x as a function of y that fits best, if one fits."""
+    fits = []
+    missed, slope, start = _line(y, x)
+    fits.append((missed, "line", _line_words(slope, start, x, y)))
+    if y.min() > 0:
+        fits.append((_line(np.log(y), x)[0], "log", "is the logarithm of the target"))
+    if x.min() > 0:
+        fits.append((_line(y, np.log(x))[0], "log", "is the exponential of the target"))
+    if x.min() > 0 and y.min() > 0:
+        missed, power, _ = _line(np.log(y), np.log(x))
+        fits.append((missed, "power", _power_words(power)))
+    # The simplest first: where the target varies little, all of them fit.
+    fitting = [fit for fit in fits if fit[0] <= EXACT]
+    if not fitting:
+        return None
+    best = min(fit[0] for fit in fitting)
+    _, kind, words = next(fit for fit in fitting if fit[0] <= max(10 * best, 1e-12))
+    return kind, words
+
+
+def _line(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:
+    """Return the share of y's variance a line in x misses, its slope and its start."""
+    centred, about = x - x.mean(), y - y.mean()
+    scale = centred @ centred
+    if scale == 0 or not np.isfinite(scale):
+        return np.inf, 0.0, 0.0
+    slope = float(centred @ about / scale)
+    total = float(about @ about)
+    missed = float(np.sum((about - slope * centred) ** 2) / total) if total > 0 else np.inf
+    return missed, slope, float(y.mean() - slope * x.mean())
+
+
+def _line_words(slope: float, start: float, x: FloatArray, y: FloatArray) -> str:
+    small = _SMALL * float(np.abs(x).max())
+    if abs(slope + 1) < _SMALL and abs(start - 1) < small:
+        return "is one minus the target"
+    if abs(start) < max(small, 1e-3 * float(x.std())):
+        return f"is the target in another unit (times {slope:.6g})"
+    return f"is the target in another unit (times {slope:.6g}, plus {start:.6g})"
+
+
+def _power_words(power: float) -> str:
+    known = {-1: "one over the target", 2: "the square of the target", 3: "the target cubed"}
+    for value, words in (*known.items(), (0.5, "the square root of the target")):
+        if abs(power - value) < 1e-3:
+            return f"is {words}"
+    return f"is the target to the power of {power:.4g}"
+
+
+def _unexplained(features: FloatArray, y: FloatArray) -> float:
+    """Share of y's variance that the column's own value leaves, each row predicted by others.
+
+    Rows with the same value predict each other; a row without company is predicted by the next
+    values below and above.
+    """
+    means, counts, codes = _groups(features, y)
+    ordered = features.shape[1] == 1
+    alone = counts[codes] == 1
+    if not ordered and alone.any():
+        return 1.0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        others = (means[codes] * counts[codes] - y) / (counts[codes] - 1)
+    predicted = np.where(alone, _neighbours(means)[codes], others)
+    return float(np.mean((y - predicted) ** 2) / np.var(y))
+
+
+def _groups(features: FloatArray, y: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    key = (
+        features @ np.arange(1, features.shape[1] + 1) if features.shape[1] > 1 else features[:, 0]
+    )
+    _, codes = np.unique(key, return_inverse=True)
+    counts = np.bincount(codes)
+    return np.bincount(codes, weights=y) / counts, counts, codes
+
+
+def _neighbours(means: FloatArray) -> FloatArray:
+    if len(means) < 2:
+        return means
+    below = np.concatenate([means[1:2], means[:-1]])
+    above = np.concatenate([means[1:], means[-2:-1]])
+    return (below + above) / 2
+
+
+def _of_classes(name: str, features: FloatArray, y: IntArray, target: str) -> Leak | None:
+    """Name a column whose value alone tells the class, each row by the others of its value."""
+    key = (
+        features @ np.arange(1, features.shape[1] + 1) if features.shape[1] > 1 else features[:, 0]
+    )
+    values, codes = np.unique(key, return_inverse=True)
+    table = np.zeros((len(values), y.max() + 1))
+    np.add.at(table, (codes, y), 1)
+    base = 1 - np.bincount(y).max() / len(y)
+    if len(values) == table.shape[1] and ((table > 0).sum(axis=0) == 1).all():
+        words = f"says the same as the target {quoted(target)} in every row"
+        return Leak(name, "copy", _sentence(name, words))
+    guessed = _guesses(table, codes, y, ordered=features.shape[1] == 1)
+    wrong = float(np.mean(guessed != y))
+    if wrong <= NEARLY * base:
+        words = f"alone tells the target {quoted(target)} in {1 - wrong:.2%} of the rows"
+        return Leak(name, "determines", _sentence(name, words))
+    return None
+
+
+def _guesses(table: FloatArray, codes: IntArray, y: IntArray, *, ordered: bool) -> IntArray:
+    others = table[codes].copy()
+    others[np.arange(len(y)), y] -= 1
+    alone = others.sum(axis=1) == 0
+    guessed = others.argmax(axis=1)
+    if ordered and len(table) > 2:
+        near = np.zeros_like(table)
+        near[1:] += table[:-1]
+        near[:-1] += table[1:]
+        guessed[alone] = near[codes[alone]].argmax(axis=1)
+    else:
+        guessed[alone] = -1
+    return guessed
+
+
+def _parts(
+    names: Sequence[str], samples: Sequence[FloatArray], y: FloatArray, target: str
+) -> list[Leak]:
+    """Columns of numbers that add up to the target exactly, though none gives it away alone."""
+    single = [j for j, x in enumerate(samples) if x.shape[1] == 1]
+    if not 2 <= len(single) <= min(MOST_SUMMED, len(y) // 3):
+        return []
+    X = np.column_stack([samples[j][:, 0] for j in single])
+    seen = np.isfinite(X).all(axis=1)
+    X, y = X[seen], y[seen]
+    if (
+        len(y) < max(FEWEST_ROWS, 3 * len(single))
+        or np.ptp(y) == 0
+        or (np.ptp(X, axis=0) == 0).any()
+    ):
+        return []
+    Z, about = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
+    weights, *_ = np.linalg.lstsq(Z, about, rcond=None)
+    if np.mean((about - Z @ weights) ** 2) > SUMMED:
+        return []
+    parts = [names[j] for j, w in zip(single, weights, strict=True) if abs(w) > _SMALL]
+    if len(parts) < 2:
+        return []
+    shown = " and ".join([", ".join(quoted(p) for p in parts[:-1]), quoted(parts[-1])])
+    words = f"{shown} together make up the target {quoted(target)} exactly: drop them?"
+    return [Leak(" + ".join(parts), "parts", words)]

@@ -1,0 +1,169 @@
+"""Columns that give the target away, and columns that repeat each other."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hetrisk.cli.app import cli
+from hetrisk.tables import Table, TableEncoder, find_leaks
+from hetrisk.tables.model import prepare
+
+RNG = np.random.default_rng(0)
+WAGE = np.exp(RNG.normal(2.0, 0.6, 300)).round(4)
+NOISE = RNG.normal(size=300)
+
+
+def leaks_of(frame, target="y", **options):
+    return prepare(Table(frame, "t.csv"), target, **options).encoder.description_.leaks
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "words"),
+    [
+        (WAGE, "copy", "is a copy of the target 'wage': drop it?"),
+        (np.log(WAGE), "log", "'x' is the logarithm of the target: drop it?"),
+        (np.log10(WAGE).round(5), "log", "is the logarithm of the target"),
+        (np.exp(WAGE / 10), "log", "is the exponential of the target"),
+        (1 - WAGE, "line", "is one minus the target"),
+        (WAGE * 1.0936, "line", "is the target in another unit (times 1.0936)"),
+        (WAGE * 1.8 + 32, "line", "(times 1.8, plus 32)"),
+        (WAGE**2, "power", "is the square of the target"),
+        (np.sqrt(WAGE), "power", "is the square root of the target"),
+        (1 / WAGE, "power", "is one over the target"),
+        ((WAGE * 1.0936).round(2), "line", "in another unit"),
+        (np.where(NOISE > 1.5, np.nan, np.log(WAGE)), "log", "is the logarithm"),
+    ],
+)
+def test_functions_of_the_target_are_named(column, kind, words):
+    leaks = leaks_of(pd.DataFrame({"x": column, "noise": NOISE, "wage": WAGE}), "wage")
+    assert [(leak.column, leak.kind) for leak in leaks] == [("x", kind)]
+    assert words in str(leaks[0])
+
+
+def test_what_nearly_determines_the_target_is_named():
+    steps = np.repeat(RNG.normal(size=30), 10) * 5
+    frame = pd.DataFrame({"x": np.repeat(RNG.permutation(30), 10) + 0.5, "noise": NOISE})
+    frame["y"] = steps + 0.1 * NOISE
+    (leak,) = leaks_of(frame)
+    assert (leak.column, leak.kind) == ("x", "determines")
+    assert "alone tells the target 'y' almost exactly (R2 = 0.99" in str(leak)
+
+
+def test_parts_that_add_up_to_the_target_are_named():
+    a, b = RNG.poisson(20, 300), RNG.poisson(50, 300)
+    frame = pd.DataFrame({"casual": a, "registered": b, "noise": NOISE, "count": a + b})
+    (leak,) = leaks_of(frame, "count")
+    assert leak.kind == "parts"
+    assert "'casual' and 'registered' together make up the target 'count' exactly" in str(leak)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "words"),
+    [
+        (lambda y: np.where(y == "yes", "ja", "nein"), "copy", "says the same as the target"),
+        (lambda y: np.where(y == "yes", 3.0, 7.0), "copy", "in every row"),
+        (
+            lambda y: np.where(y == "yes", 5, -5) + NOISE,
+            "determines",
+            "alone tells the target 'y' in 99.",
+        ),
+        (
+            lambda y: np.where(y == "yes", RNG.choice(["a", "b"], 300), "c"),
+            "determines",
+            "alone tells the target 'y'",
+        ),
+    ],
+)
+def test_classes_given_away_are_named(column, kind, words):
+    y = np.where(RNG.random(300) < 0.4, "yes", "no")
+    frame = pd.DataFrame({"x": column(y), "noise": NOISE, "y": y})
+    (leak,) = leaks_of(frame)
+    assert (leak.column, leak.kind) == ("x", kind)
+    assert words in str(leak)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0.3, 3.0), st.booleans())
+def test_honest_predictors_are_no_leaks(seed, noise, classes):
+    """Law: a column that explains up to nine tenths of the target is not called a leak."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, 3))
+    y = X @ [1.0, 0.5, 0.0] + noise * rng.normal(size=200)
+    y = np.where(y > 0, "a", "b") if classes else y
+    assert find_leaks(list("abc"), np.split(X, 3, axis=1), y, "y") == ()
+
+
+def test_a_date_is_no_leak_however_smooth_the_target():
+    when = pd.date_range("2000-01-01", periods=300)
+    frame = pd.DataFrame({"when": when, "noise": NOISE, "y": np.arange(300) ** 1.5})
+    assert leaks_of(frame) == ()
+
+
+def test_too_few_rows_or_values_tell_nothing():
+    assert find_leaks(["x"], [np.arange(10.0)[:, None]], np.arange(10.0), "y") == ()
+    rating = np.arange(60) % 3 + 1.0
+    assert find_leaks(["x"], [rating[:, None]], rating, "y") == ()
+
+
+def test_the_command_line_says_it_first(tmp_path):
+    frame = pd.DataFrame({"lwage": np.log(WAGE), "age": NOISE.round(3), "wage": WAGE})
+    frame.to_csv(tmp_path / "wages.csv", index=False)
+    fit = ["fit", str(tmp_path / "wages.csv"), "-t", "wage"]
+    result = CliRunner().invoke(cli, fit)
+    assert result.exit_code == 0, result.output
+    first = result.stdout.splitlines()[0]
+    assert first == "LEAK: 'lwage' is the logarithm of the target: drop it?"
+    record = json.loads(CliRunner().invoke(cli, [*fit, "--json"]).stdout)
+    assert record["leaks"][0]["column"] == "lwage"
+    dropped = CliRunner().invoke(cli, [*fit, "-d", "lwage"])
+    assert "LEAK" not in dropped.stdout
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (lambda x: x, "a copy of 'size'"),
+        (lambda x: 2.54 * x, "'size' in another unit"),
+        (lambda x: 1.8 * x + 32, "'size' in another unit"),
+        (lambda x: 1 - x, "'size' turned round"),
+        (lambda x: x * 1e-19, "'size' in another unit"),
+        (lambda x: (2 * x).map("{:.16f}".format), "'size' in another unit"),
+    ],
+)
+def test_copies_are_named_and_treated_as_one(other, reason):
+    size = pd.Series(NOISE)
+    frame = pd.DataFrame({"size": size, "more": WAGE, "again": other(size)})
+    encoder = TableEncoder().fit(frame)
+    assert [column.name for column in encoder.columns_] == ["size", "more"]
+    assert [str(out.reason) for out in encoder.left_out_] == [
+        f"{reason}: the two are treated as one"
+    ]
+    assert encoder.transform(frame.drop(columns="again")).shape == (300, 2)
+
+
+def test_the_same_groups_under_other_names_are_one():
+    town = RNG.choice(["ulm", "bonn", "kiel"], 300)
+    code = pd.Series(town).map({"ulm": "17", "bonn": "03", "kiel": "42"})
+    frame = pd.DataFrame({"town": town, "code": code, "flag": town == "ulm"})
+    encoder = TableEncoder().fit(frame)
+    assert [column.name for column in encoder.columns_] == ["town", "flag"]
+    assert encoder.left_out_[0].reason == "the same groups as 'town': the two are treated as one"
+
+
+def test_nearly_the_same_is_not_the_same():
+    frame = pd.DataFrame({"a": NOISE, "b": NOISE + 1e-6 * WAGE})
+    frame["c"] = frame["a"].where(np.arange(300) != 150)
+    assert len(TableEncoder().fit(frame).columns_) == 3
+
+
+def test_copies_that_differ_outside_the_sample_are_two(monkeypatch):
+    monkeypatch.setattr("hetrisk.tables.copies.SAMPLED_ROWS", 20)
+    frame = pd.DataFrame({"a": NOISE, "b": NOISE})
+    assert len(TableEncoder().fit(frame).columns_) == 1
+    frame.loc[7, "b"] += 1
+    assert len(TableEncoder().fit(frame).columns_) == 2
