@@ -134,6 +134,5 @@ def _by_cell(
     for k in np.flatnonzero(counts):
         block = weighted[ends[k] - counts[k] : ends[k]]
         gram[k] = block.T @ block
-    total = np.bincount(cell, weight, minlength=n_cells + 1)[:n_cells]
-    square = np.bincount(cell, weight**2, minlength=n_cells + 1)[:n_cells]
-    return total, square, gram
+    sums = [np.bincount(cell, w, minlength=n_cells + 1)[:n_cells] for w in (weight, weight**2)]
+    return sums[0].astype(np.float64), sums[1].astype(np.float64), gram

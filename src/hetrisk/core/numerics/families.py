@@ -250,7 +250,8 @@ class Multinomial(NewtonFamily):
 
     def targets(self, y: FloatArray) -> FloatArray:
         """(n, C) indicators of the classes: their squared error is the Brier score."""
-        return (y[:, None] == np.arange(self.n_classes)).astype(np.float64)
+        indicators: FloatArray = (y[:, None] == np.arange(self.n_classes)).astype(np.float64)
+        return indicators
 
     def working_response(self, y: FloatArray) -> FloatArray:
         """Contrasts of C * indicator - 1: softmax inverted to first order about equal odds."""

@@ -34,7 +34,8 @@ class Line:
         if len(self.own) == 0:
             return self.expected(reach)
         each = self.own[:, None] + reach**2 * self.regrets[:, None]
-        return np.maximum(each.max(axis=0), self.expected(reach))
+        worst: FloatArray = np.maximum(each.max(axis=0), self.expected(reach))
+        return worst
 
     def least(self, reach: FloatArray) -> FloatArray:
         """(G,) squared error in an environment like the quietest seen."""
@@ -73,15 +74,15 @@ def draw(
         high = [pair[which].worst(reach) for pair in resampled] or [lines[which].worst(reach)]
         bands += [np.quantile(low, 0.05, axis=0), np.quantile(high, 0.95, axis=0)]
     root = [np.sqrt(np.maximum(line.expected(reach), 0.0)) for line in lines]
-    low, high, low_erm, high_erm = (np.sqrt(np.maximum(band, 0.0)) for band in bands)
+    below, above, below_erm, above_erm = (np.sqrt(np.maximum(band, 0.0)) for band in bands)
     return ReachCurve(
         reach=reach,
         error=root[0],
         error_erm=root[1],
-        low=np.minimum(low, root[0]),
-        high=np.maximum(high, root[0]),
-        low_erm=np.minimum(low_erm, root[1]),
-        high_erm=np.maximum(high_erm, root[1]),
+        low=np.minimum(below, root[0]),
+        high=np.maximum(above, root[0]),
+        low_erm=np.minimum(below_erm, root[1]),
+        high_erm=np.maximum(above_erm, root[1]),
         left_out=tuple(tuple(int(j) for j in np.flatnonzero(~s)) for s in left_out),
         unit=unit,
         break_even=break_even(*lines),

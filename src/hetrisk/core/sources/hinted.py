@@ -85,7 +85,7 @@ def _along_values(
     base = Intervals(position, len(cuts) + 1, column.missing, tuple(map(float, cuts)))
     cells = cell_moments(rows, family, base, FOLDS)
     names = _interval_names(cuts, known, column.kind)
-    found = []
+    found: list[Proposal] = []
     for most in (MOST_BINS, 2):
         merged = _beside_missing(cells, names, most, column.missing)
         how = f"{len(merged.names)} intervals"

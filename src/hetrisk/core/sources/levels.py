@@ -212,7 +212,7 @@ def _most_environments(cells: CellMoments) -> int:
 
 
 def _least_rows(cells: CellMoments) -> float:
-    return LEAST_ROWS_A_COEFFICIENT * (cells.gram.shape[-1] - 1)
+    return LEAST_ROWS_A_COEFFICIENT * float(cells.gram.shape[-1] - 1)
 
 
 def _span_names(names: tuple[str, ...], groups: list[int]) -> tuple[str, ...]:
