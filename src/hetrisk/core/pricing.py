@@ -12,7 +12,7 @@ from hetrisk.core.numerics.comparison import environment_fits
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
-from hetrisk.core.reach.account import column_prices, curve
+from hetrisk.core.reach.account import column_prices, curve, model_line
 from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.regret import Environments, fit_set
 from hetrisk.core.result import (
@@ -69,7 +69,8 @@ def priced(
     full = np.ones(d, dtype=bool)
     coef = fit_set(environments, findings.support).coef[0]
     rivals = np.unique(np.vstack([findings.support, full]), axis=0)
-    drawn = curve(environments, coef, findings.support, reach, rivals, [], error_unit(family))
+    model = model_line(environments, coef, findings.support)
+    drawn = curve(environments, model, reach, rivals, [], error_unit(family))
     prices = column_prices(environments, findings.support, groups, reach)
     nothing = np.zeros(d)
     return SearchResult(

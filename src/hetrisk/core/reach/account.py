@@ -17,8 +17,8 @@ from hetrisk.core.reach.anchor import anchor_fit
 from hetrisk.core.reach.columns import SweptFit
 from hetrisk.core.reach.curve import Line, draw, grid
 from hetrisk.core.reach.minimax import fit_minimax
-from hetrisk.core.reach.regret import Environments, fit_set, regret_of, risk_of
-from hetrisk.core.reach.resampling import evaluate_sets, resamples
+from hetrisk.core.reach.regret import Environments, fit_set, gradient_shift, regret_of, risk_of
+from hetrisk.core.reach.resampling import SetErrors, evaluate_sets, resamples
 from hetrisk.core.result import EnvironmentScore, ReachCurve
 
 ANCHOR_GAMMA = 5.0
@@ -26,40 +26,59 @@ ANCHOR_GAMMA = 5.0
 
 @dataclass(frozen=True)
 class Resampled:
-    """The answer on resampled rows.
+    """Sets of columns on resampled rows.
 
     Attributes
     ----------
-    stability : (d,) share of resamples in which each column left.
-    agreement : share in which the set chosen was still no worse than all columns, at the reach.
-    lines : of the set chosen and of all columns, in each resample.
+    sets : (m, d).
+    expected : (B, m) error of each at the reach, in each resample.
+    errors : what they come from.
     """
 
-    stability: FloatArray
-    agreement: float
-    lines: list[tuple[Line, Line]]
+    sets: BoolArray
+    expected: FloatArray
+    errors: list[SetErrors]
+
+    @property
+    def stability(self) -> FloatArray:
+        """(d,) share of resamples in whose best set each column is missing."""
+        best = self.sets[self.expected.argmin(axis=1)]
+        share: FloatArray = (~best).mean(axis=0)
+        return share
+
+    def agreement(self, chosen: int, other: int) -> float:
+        """Share of resamples in which one set does at least as well as another."""
+        ahead = self.expected[:, chosen] <= self.expected[:, other] * (1.0 + 1e-9)
+        return float(ahead.mean())
+
+    def within_one_error(self, first: int, last: int) -> int:
+        """Of the sets first, ..., last: the last that does as well as the first.
+
+        As well is within one standard error of the difference, over the resamples.
+        """
+        best = first
+        for i in range(first + 1, last + 1):
+            gap = self.expected[:, i] - self.expected[:, first]
+            if gap.mean() <= gap.std(ddof=1):
+                best = i
+        return best
+
+    def lines(self, chosen: int, other: int) -> list[tuple[Line, Line]]:
+        """Risk and regrets of two sets in each resample."""
+        return [(_line(errors, chosen), _line(errors, other)) for errors in self.errors]
+
+
+def _line(errors: SetErrors, i: int) -> Line:
+    return Line(float(errors.risk[i]), errors.regrets[i], errors.own[i])
 
 
 def resampled(
-    cells: list[CellMoments],
-    environments: Environments,
-    support: BoolArray,
-    rivals: BoolArray,
-    reach: float,
+    cells: list[CellMoments], environments: Environments, sets: BoolArray, reach: float
 ) -> Resampled:
-    """Let the best sets compete again in each resample."""
+    """Let sets of columns compete again in each resample."""
     phi = [float(environments.phi[environments.partition == i].mean()) for i in range(len(cells))]
-    full = np.ones_like(support)
-    sets = np.vstack([support, full, rivals])
-    left, agree, lines = [], [], []
-    for drawn in resamples(cells, environments.n_targets, phi):
-        found = evaluate_sets(drawn, sets)
-        expected = found.expected(reach)
-        left.append(~sets[int(np.argmin(expected))])
-        agree.append(expected[0] <= expected[1] * (1.0 + 1e-9))
-        pair = [Line(float(found.risk[i]), found.regrets[i], found.own[i]) for i in (0, 1)]
-        lines.append((pair[0], pair[1]))
-    return Resampled(np.mean(left, axis=0), float(np.mean(agree)), lines)
+    errors = [evaluate_sets(drawn, sets) for drawn in resamples(cells, environments.n_targets, phi)]
+    return Resampled(sets, np.array([found.expected(reach) for found in errors]), errors)
 
 
 def model_line(environments: Environments, coef: FloatArray, columns: BoolArray) -> Line:
@@ -69,29 +88,32 @@ def model_line(environments: Environments, coef: FloatArray, columns: BoolArray)
     return Line(float(risk_of(environments, coef)[0]), regrets, own.own)
 
 
+def direction_line(environments: Environments, coef: FloatArray) -> Line:
+    """Risk and shifts of gradient of a linear model (p, t) that uses directions of all columns."""
+    risk = risk_of(environments, coef)
+    shifts = np.maximum(gradient_shift(environments, coef), 0.0)
+    return Line(float(risk[0]), shifts, risk[1:])
+
+
 def curve(
     environments: Environments,
-    coef: FloatArray,
-    support: BoolArray,
+    model: Line,
     reach: float,
     sets: BoolArray,
     lines: list[tuple[Line, Line]],
     unit: str,
 ) -> ReachCurve:
-    """The reach curve of a linear model (p, t) on some columns, and of plain ERM.
+    """The reach curve of a model and of plain ERM.
 
-    ``sets`` (n, d) are those among which the columns to leave out at other reaches are found.
+    ``sets`` (n, d) are those among which the columns to leave out at other reaches are found;
+    ``lines`` are those of the model and of plain ERM on resampled rows.
     """
-    full = np.ones_like(support)
-    plain = fit_set(environments, full)
-    pair = (
-        model_line(environments, coef, support),
-        model_line(environments, plain.coef[0], full),
-    )
+    full = np.ones(environments.n_columns, dtype=bool)
+    plain = model_line(environments, fit_set(environments, full).coef[0], full)
     at = grid(reach)
     found = evaluate_sets(environments, sets)
     best = [sets[int(np.argmin(found.expected(float(k))))] for k in at]
-    return draw(at, pair, lines, best, unit)
+    return draw(at, (model, plain), lines, best, unit)
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,22 @@ def choose_columns(
     return ColumnChoice(best, rivals, search.best(len(search.met)))
 
 
+def take_back_path(
+    environments: Environments, reach: float, groups: IntArray, support: BoolArray
+) -> BoolArray:
+    """(m, d) nested sets from ``support`` to all columns, each time the group that costs least."""
+    columns, path = support.copy(), [support.copy()]
+    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    while True:
+        outside = [m for m in members if not columns[m].all()]
+        if not outside:
+            return np.array(path)
+        values = SweptFit.of(environments, columns).with_more(reach, outside)
+        order = np.argsort(values, kind="stable")[: _step(len(outside))]
+        columns = _with(columns, np.concatenate([outside[i] for i in order]))
+        path.append(columns)
+
+
 class _Search:
     """Sets met so far with their expected errors."""
 

@@ -8,8 +8,16 @@ import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.account import column_prices, curve, leave_one_out, resampled
-from hetrisk.core.reach.columns import choose_columns
+from hetrisk.core.reach.account import (
+    column_prices,
+    curve,
+    direction_line,
+    leave_one_out,
+    model_line,
+    resampled,
+)
+from hetrisk.core.reach.columns import choose_columns, take_back_path
+from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.minimax import fit_minimax
 from hetrisk.core.reach.regret import Environments, fit_set
@@ -77,16 +85,19 @@ def decide(
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
     keep = settings.kept(d) | ~varies
     chosen = choose_columns(environments, reach, groups, keep)
-    found = _FORMS[settings.form](cells, environments, chosen.support, reach)
-    again = resampled(cells, environments, found.support, chosen.rivals, reach)
-    full = np.ones(d, dtype=bool)
+    path = take_back_path(environments, reach, groups, chosen.support)
+    full = len(path) - 1  # the last set of the path is that of all columns
+    again = resampled(cells, environments, np.vstack([path, chosen.rivals]), reach)
+    at = again.within_one_error(0, full)
+    found = _FORMS[settings.form](cells, environments, path[at], reach)
     sets = chosen.met if d <= MANY_COLUMNS else chosen.rivals
-    drawn = curve(environments, found.coef, found.support, reach, sets, again.lines, unit)
-    verdict, reason = _verdict(found, drawn, again.agreement, varies, environments, settings)
+    lines = again.lines(at, full)
+    drawn = curve(environments, found.line, reach, sets, lines, unit)
+    agreement = again.agreement(at, full)
+    verdict, reason = _verdict(found, drawn, agreement, varies, environments, settings)
     if verdict != INVARIANT:
-        found = _Model(full, fit_set(environments, full).coef[0], np.zeros(len(environments.rows)))
-        lines = [(plain, plain) for _, plain in again.lines]
-        drawn = curve(environments, found.coef, full, reach, sets, lines, unit)
+        found = _plain(environments)
+        drawn = curve(environments, found.line, reach, sets, again.lines(full, full), unit)
     prices = column_prices(environments, found.support, groups, reach)
     scores = leave_one_out(environments, chosen.rivals, reach, names)
     return Decision(
@@ -117,6 +128,7 @@ class _Model:
     support: BoolArray
     coef: FloatArray
     multipliers: FloatArray
+    line: Line
 
 
 def _columns(
@@ -124,7 +136,8 @@ def _columns(
 ) -> _Model:
     """Leave columns out, and answer to the environment that suffers most on those that stay."""
     fit = fit_minimax(environments, support, reach)
-    return _Model(support, fit.coef, fit.multipliers)
+    line = model_line(environments, fit.coef, support)
+    return _Model(support, fit.coef, fit.multipliers, line)
 
 
 def _directions(
@@ -133,7 +146,16 @@ def _directions(
     """Shrink directions of all columns."""
     strength = choose_strength(cells, environments, reach)
     coef = fit_directions(environments, strength)
-    return _Model(np.ones_like(support), coef, np.zeros(len(environments.rows)))
+    line = direction_line(environments, coef)
+    return _Model(np.ones_like(support), coef, np.zeros(len(environments.rows)), line)
+
+
+def _plain(environments: Environments) -> _Model:
+    """Plain ERM on all columns."""
+    full = np.ones(environments.n_columns, dtype=bool)
+    coef = fit_set(environments, full).coef[0]
+    line = model_line(environments, coef, full)
+    return _Model(full, coef, np.zeros(len(environments.rows)), line)
 
 
 _FORMS = {"columns": _columns, "directions": _directions}

@@ -158,6 +158,21 @@ def regret_of(environments: Environments, coef: FloatArray, own: Fits) -> FloatA
     return regret
 
 
+def gradient_shift(environments: Environments, coef: FloatArray) -> FloatArray:
+    """(K,) how far each environment's gradient of a linear model (p, t) is from the pooled one.
+
+    In the metric of A_e^-1, less the mean of its noise. For the pooled least squares fit this is
+    its regret; a model that is equally far from the best fit of every environment shows none.
+    """
+    A, b, _ = environments.stacked
+    gradient = A @ coef - b
+    gap = gradient[1:] - gradient[0]
+    shift = np.einsum("kit,kit->k", gap, np.linalg.solve(A[1:], gap))
+    noise = environments.noise(risk_of(environments, coef)[1:, None], len(coef))[:, 0]
+    beyond: FloatArray = shift - noise
+    return beyond
+
+
 def risk_of(environments: Environments, coef: FloatArray) -> FloatArray:
     """(K + 1,) squared error of any linear model (p, t): over all rows, then by environment."""
     A, b, c = environments.stacked
