@@ -8,7 +8,7 @@ from hetrisk.reproduce.records import OK, Records
 from hetrisk.reproduce.tables import csv_text, markdown
 
 SETTING = {"n_samples": 60, "n_test": 40}
-METHODS = ("mean", "erm", "hrm-pooled", "oracle")
+METHODS = ("mean", "erm", "hrm", "oracle")
 PANEL = Panel(
     "Tiny", "selection_bias", SETTING, "spread", {"ERM": {"mean": 0.5, "std": 0.1, "max": 0.6}}
 )

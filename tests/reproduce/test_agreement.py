@@ -33,13 +33,13 @@ def test_erm_cells_beyond_the_tolerance_are_named():
 
 @pytest.mark.parametrize(("ours", "met"), [(0.40, True), (0.4519, True), (0.4521, False)])
 def test_hrm_may_exceed_the_paper_by_the_slack_alone(ours, met):
-    text = hrm_agreement(filled(hrm_pooled=(ours, 0.447)), "hrm-pooled")
-    assert text.startswith(f"HRM (pooled): {int(met)} of 1 cells")
+    text = hrm_agreement(filled(hrm=(ours, 0.447)), "hrm")
+    assert text.startswith(f"HRM (default): {int(met)} of 1 cells")
     assert ("table1, Scenario 1: r = 1.5, mean" in text) is not met
 
 
 def test_a_method_that_was_not_run_says_so():
-    assert hrm_agreement(filled(), "hrm-pooled") == "HRM (pooled) was not run."
+    assert hrm_agreement(filled(), "hrm") == "HRM (default) was not run."
 
 
 @pytest.mark.parametrize(

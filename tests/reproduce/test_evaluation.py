@@ -84,7 +84,7 @@ def test_distances_between_environments_are_recorded():
     record = evaluate(Case("selection_bias", (("n_samples", 600),), 0, DISTANCES))
     assert record["status"] == "ok", record.get("reason")
     for features in record["distances"].values():
-        assert set(features) == {"true", "first round", "learned (gates)", "learned (pooled)"}
+        assert set(features) == {"true", "first round", "learned (gates)", "learned (default)"}
         assert np.shape(features["true"]) == (2, 2)
     assert mean_distance([[0, 0.2, 0.4], [0.2, 0, 0.6], [0.4, 0.6, 0]]) == pytest.approx(0.4)
     assert mean_distance([[0.0]]) == 0.0

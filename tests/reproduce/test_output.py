@@ -26,7 +26,7 @@ def made_up(name, n_seeds=2):
         record = measure(case)
         if case.method == "distances":
             matrix = [[0.0, 0.1 + 0.1 * case.seed], [0.1 + 0.1 * case.seed, 0.0]]
-            names = ("true", "first round", "learned (gates)", "learned (pooled)")
+            names = ("true", "first round", "learned (gates)", "learned (default)")
             record["distances"] = {
                 features: dict(
                     zip(
@@ -62,7 +62,7 @@ def test_the_same_records_give_the_same_svg(tmp_path):
 
 def test_the_distance_figure_prints_the_ratio(tmp_path):
     section = write_section("figure-task2vec", made_up("figure-task2vec"), 2, tmp_path)
-    assert "2.00 times (pooled) and 1.00 times (gates)" in section.caption
+    assert "2.00 times (default) and 1.00 times (gates)" in section.caption
 
 
 @pytest.mark.parametrize("name", ["table1", "table2", "table3"])
@@ -70,7 +70,7 @@ def test_tables_are_written_as_markdown_and_csv(tmp_path, name):
     section = write_section(name, made_up(name), 2, tmp_path)
     assert set(section.files) == {f"{name}.md", f"{name}.csv"}
     assert len(section.tables) == len(TARGETS[name].panels)
-    assert "HRM (pooled)" in (tmp_path / f"{name}.md").read_text()
+    assert "HRM (default)" in (tmp_path / f"{name}.md").read_text()
 
 
 def test_a_figure_whose_data_is_missing_says_so(tmp_path):
@@ -177,7 +177,7 @@ def test_distances_are_run_again_with_the_methods_that_learn_them(tmp_path, monk
     reproduce(["figure-task2vec"], methods=["erm"], redo=["erm"], **where)
     assert len(records.read()) == 2
     assert asked == []
-    reproduce(["figure-task2vec"], methods=["hrm-pooled"], redo=["hrm-pooled"], **where)
+    reproduce(["figure-task2vec"], methods=["hrm"], redo=["hrm"], **where)
     assert records.read() == {}
     assert [case.method for case in asked] == ["distances", "distances"]
 
@@ -222,5 +222,5 @@ def test_the_gauntlet_runs_alone():
     result = CliRunner().invoke(command, ["gauntlet", "table1"])
     assert result.exit_code == 2
     assert "gauntlet runs alone" in result.output
-    result = CliRunner().invoke(command, ["gauntlet", "--methods", "hrm-pooled"])
+    result = CliRunner().invoke(command, ["gauntlet", "--methods", "mean"])
     assert "must be among erm, ridge-cv" in result.output

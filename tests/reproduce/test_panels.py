@@ -66,16 +66,16 @@ def test_a_method_that_failed_once_keeps_its_other_seeds():
 
 def test_exact_sets_are_counted():
     found = records(recovered=True)
-    next(r for r in found.values() if r["method"] == "hrm-pooled")["recovered"] = False
+    next(r for r in found.values() if r["method"] == "hrm")["recovered"] = False
     filled = fill(PANEL, found, range(4))
-    assert filled.row("hrm-pooled").exact == 3
+    assert filled.row("hrm").exact == 3
     assert table_rows(filled)[0][-1] == "exact set"
 
 
 def test_verdicts_are_counted_where_the_truth_is_unknown():
     found = records()
     for record in found.values():
-        if record["method"] == "hrm-pooled":
+        if record["method"] == "hrm":
             record["verdict"] = "invariant" if record["seed"] else "homogeneous"
     lines = table_rows(fill(PANEL, found, range(4)))
     assert lines[0][-1] == "verdicts"

@@ -23,7 +23,7 @@ EPILOG = """
 Examples:
   hetrisk reproduce table1 --quick
   hetrisk reproduce all --seeds 10 --jobs 2 --out reproduction
-  hetrisk reproduce all --redo hrm-pooled
+  hetrisk reproduce all --redo hrm
   HETRISK_DATA=~/data hetrisk reproduce figure-house figure-income figure-car
   hetrisk reproduce gauntlet --jobs 2 --out gauntlet
 

@@ -16,9 +16,9 @@ from hetrisk import metrics
 from hetrisk.datasets.task import ShiftTask
 from hetrisk.reproduce.methods import METHODS
 
-TRUE, FIRST, GATES, POOLED = "true", "first round", "learned (gates)", "learned (pooled)"
+TRUE, FIRST, GATES, HRM = "true", "first round", "learned (gates)", "learned (default)"
 VARIANT, ALL = "variant features", "all features"
-LEARNED = {FIRST: "hrm-s", GATES: "hrm-gates", POOLED: "hrm-pooled"}
+LEARNED = {FIRST: "hrm-s", GATES: "hrm-gates", HRM: "hrm"}
 
 
 def measured_distances(task: ShiftTask, seed: int) -> dict[str, Any]:

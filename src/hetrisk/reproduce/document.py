@@ -44,7 +44,7 @@ def write_document(
     tables = filled_tables(records, n_seeds)
     text = _template().render(
         erm=erm_agreement(tables),
-        hrm={name: hrm_agreement(tables, name) for name in ("hrm-pooled", "hrm-gates")},
+        hrm={name: hrm_agreement(tables, name) for name in ("hrm", "hrm-gates")},
         orderings="\n".join(orderings(tables, name) for name in ("dro", "eiil", "irm")),
         sections={name: shown.get(name, "Not run.") for name in TARGETS},
         titles={name: target.title for name, target in TARGETS.items()},

@@ -13,7 +13,7 @@ from hetrisk.reproduce.distances import (
     ALL,
     FIRST,
     GATES,
-    POOLED,
+    HRM,
     TRUE,
     VARIANT,
     mean_distance,
@@ -24,7 +24,7 @@ from hetrisk.reproduce.records import Record
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PARTITIONS = (TRUE, FIRST, GATES, POOLED)
+PARTITIONS = (TRUE, FIRST, GATES, HRM)
 FARTHEST = 0.6  # of the colour scale: distances on few features stay well below 1
 # Colours of Okabe and Ito (2008), told apart by readers with any colour vision; the baselines
 # share them with dashes, the HRM variants are solid.
@@ -40,7 +40,7 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "group-dro": ("#F0E442", "--", "X"),
     "hrm-s": ("#0072B2", ":", "<"),
     "hrm-gates": ("#0072B2", "-", ">"),
-    "hrm-pooled": ("#D55E00", "-", "o"),
+    "hrm": ("#D55E00", "-", "o"),
     "hrm-trees": ("#D55E00", ":", "*"),
 }
 
@@ -88,7 +88,7 @@ def blank(width: float, height: float, columns: int = 1, **options: Any) -> tupl
 def distance_figure(panels: Sequence[Filled], records: Sequence[Record]) -> Drawing:
     """Distance matrices of the first seed, and how the averages over seeds compare."""
     mean = {features: _mean_distances(records, features) for features in (VARIANT, ALL)}
-    ratio = {name: mean[VARIANT][name] / mean[VARIANT][FIRST] for name in (GATES, POOLED)}
+    ratio = {name: mean[VARIANT][name] / mean[VARIANT][FIRST] for name in (GATES, HRM)}
     figure, axes = blank(12, 3.9, len(PARTITIONS))
     for axis, name in zip(axes, PARTITIONS, strict=True):
         image = _matrix(axis, records[0]["distances"][VARIANT][name])
@@ -104,7 +104,7 @@ def distance_figure(panels: Sequence[Filled], records: Sequence[Record]) -> Draw
     caption = (
         f"Task2Vec distance between environments: matrices of seed {records[0]['seed']}, averages "
         f"over {len(records)} draws. On the variant features: {listed[VARIANT]}; the learned "
-        f"environments are {ratio[POOLED]:.2f} times (pooled) and {ratio[GATES]:.2f} times (gates) "
+        f"environments are {ratio[HRM]:.2f} times (default) and {ratio[GATES]:.2f} times (gates) "
         f"as far apart as those of the first round. On all features: {listed[ALL]}."
     )
     return Drawing(figure, caption)

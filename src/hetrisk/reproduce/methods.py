@@ -137,10 +137,8 @@ METHODS: dict[str, Method] = {
     "group-dro": Method("GroupDRO (labels)", None, _labelled("group-dro"), given=TOLD),
     "hrm-s": Method("HRM-s", "HRM-s", partial(hrm_model, method="gates", max_rounds=1)),
     "hrm-gates": Method("HRM (gates)", "HRM", partial(hrm_model, method="gates")),
-    "hrm-pooled": Method("HRM (pooled)", "HRM", partial(hrm_model, method="pooled")),
-    "hrm-trees": Method(
-        "HRM (pooled) + boosted trees", None, partial(hrm_model, method="pooled", trees=True)
-    ),
+    "hrm": Method("HRM (default)", "HRM", hrm_model),
+    "hrm-trees": Method("HRM (default) + boosted trees", None, partial(hrm_model, trees=True)),
     "oracle": Method("Oracle", None, _erm, features=_invariant),
 }
 REAL_METHODS = tuple(name for name in METHODS if name != "oracle")  # the truth is unknown there

@@ -11,13 +11,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from hetrisk.atomic import write_bytes
 from hetrisk.reproduce.figures import Drawing, PlottingUnavailable
 from hetrisk.reproduce.gauntlet import tables
-from hetrisk.reproduce.gauntlet.cases import DESIGNS, FIRST_SEED, MAX_ROWS, REAL
+from hetrisk.reproduce.gauntlet.cases import DESIGNS, FIRST_SEED, MAX_ROWS, REAL, SLOW
 from hetrisk.reproduce.gauntlet.figures import foretold_and_came_true, harm_and_help
 from hetrisk.reproduce.gauntlet.forecast import Forecast, calibration, forecasts, missed
 from hetrisk.reproduce.gauntlet.methods import ERM, OURS
 from hetrisk.reproduce.gauntlet.ratios import Found, Tally, tallies
 from hetrisk.reproduce.tables import markdown_table
 
+COMPLETE = 0.7  # share of the splits a method must have run to be called the best
 SHOWN_CURVES = (
     ("computer_prices", "first half"),
     ("train_ridership", "first half"),
@@ -60,6 +61,7 @@ def write_gauntlet(found: Found, n_seeds: int, path: Path) -> None:
         n_designs=len(DESIGNS),
         first_seed=FIRST_SEED,
         max_rows=f"{MAX_ROWS:,}",
+        slow="`, `".join(SLOW),
         summary=markdown_table(tables.summary_lines(counted, found, n_seeds)),
         scatter=scatter,
         best=best_sentence(counted),
@@ -86,7 +88,7 @@ def best_sentence(counted: Sequence[Tally]) -> str:
         ("Of the others", [t for t in counted if t.method not in (*OURS, ERM)]),
     ):
         # A method that refused half of the splits is not compared on the other half.
-        whole = [t for t in group if t.n >= 0.9 * max((one.n for one in counted), default=0)]
+        whole = [t for t in group if t.n >= COMPLETE * max(one.n for one in counted)]
         if whole:
             best = min(whole, key=lambda t: t.worst_error)
             parts.append(
