@@ -14,7 +14,7 @@ from hetrisk.reproduce.methods import HINTED
 
 SLOW = ("hrm-gates", "told-trees")  # run on the first half of real tables alone
 FIRST_SEED = 1000  # the seeds that anything was tried out on are others
-MAX_ROWS = 4000  # rows a real table is trained on, and tested on in each environment
+MAX_ROWS = 3000  # rows a real table is trained on, and tested on in each environment
 
 
 @dataclass(frozen=True)
