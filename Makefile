@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SITE_READY := $(VENV)/.ready-site
 
-.PHONY: demo test lint types bench bench-check docs clean
+.PHONY: demo test lint types bench bench-check docs site dist clean
 
 $(READY): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
@@ -31,6 +32,25 @@ types: $(READY)
 docs: $(READY)
 	$(BIN)/python -m pytest -q tests/test_docs.py
 
+$(SITE_READY): $(READY)
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv pip install --python $(BIN)/python -e '.[docs]'; \
+	else \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'; \
+	fi
+	@touch $@
+
+# Warnings, links that lead nowhere among them, are errors.
+site: $(SITE_READY)
+	$(BIN)/python -m sphinx -b html -n -W --keep-going -q docs out/site
+	@echo "Open out/site/index.html"
+
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python .ci/check_dist.py dist
+
 bench: $(READY)
 	$(BIN)/hetrisk bench
 
@@ -38,4 +58,4 @@ bench-check: $(READY)
 	$(BIN)/hetrisk bench --check benchmarks/baseline.json
 
 clean:
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out dist docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

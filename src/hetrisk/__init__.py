@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hetrisk.estimators.mixture import EnvironmentMixture
     from hetrisk.estimators.selector import HRMSelector
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "EnvironmentMixture",
