@@ -366,7 +366,7 @@ def test_a_column_that_turned_into_lists_is_named(table):
 
 
 def test_the_encoder_wants_a_data_frame(table):
-    with pytest.raises(TableError, match="X must be a pandas DataFrame; got ndarray"):
+    with pytest.raises(TableError, match="X must be a pandas or polars DataFrame; got ndarray"):
         TableEncoder().fit(table.to_numpy())
 
 

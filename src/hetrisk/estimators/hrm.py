@@ -45,6 +45,7 @@ from hetrisk.estimators.final import (
     logistic_regression,
     plain_fit,
 )
+from hetrisk.estimators.frames import feature_groups, kept
 from hetrisk.estimators.inputs import as_blocks, by_features
 from hetrisk.estimators.representation import FittedReprMixin
 from hetrisk.estimators.scales import Scale, measure_scale
@@ -128,8 +129,9 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame, or `hetrisk.blocks.Blocks` that hold features, target,
-            weights, environments and hints together (then the others stay None).
+        X : (n, d) array, pandas or polars DataFrame (categories, dates and missing values
+            included: see `hetrisk.estimators.frames`), or `hetrisk.blocks.Blocks` that hold
+            features, target, weights, environments and hints together (then the others stay None).
         y : (n,) target.
         environments : (n,) labels or (n, K) responsibilities: where each row comes from. The
             search uses these and looks for no others.
@@ -146,7 +148,7 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         rows, side = _carrying(rows, environments, hints)
         scale = measure_scale(rows, family)
         standard = rows.standardised(scale.centre, scale.divisor)
-        groups = feature_gates(self.feature_groups, rows.n_features)
+        groups = feature_gates(feature_groups(self), rows.n_features)
         with single_blas_thread():  # many small products: threads would wait for each other
             found = METHODS[self.method](standard, family, groups, self._settings(rows, side))
         self._family, self._scale, self._partition = family, scale, found.partition
@@ -215,7 +217,7 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         return SearchSettings(
             reach=float(self.reach),
             form=self.form,
-            keep=kept_columns(self.keep, names, rows.n_features),
+            keep=kept_columns(kept(self), names, rows.n_features),
             environments=side.labels,
             hints=side.hints,
             feature_names=None if names is None else tuple(map(str, names)),

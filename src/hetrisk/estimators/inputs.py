@@ -1,8 +1,9 @@
 """What estimators are given, checked, as blocks of rows.
 
-Tables in memory (arrays, pandas and polars frames) go through scikit-learn's validation, dask
-collections and `hetrisk.blocks.Blocks` are taken where they live; either way the estimator
-learns ``n_features_in_`` and, where columns have names, ``feature_names_in_``.
+Tables in memory (arrays, pandas and polars frames, encoded where they hold more than numbers:
+`hetrisk.estimators.frames`) go through scikit-learn's validation, dask collections and
+`hetrisk.blocks.Blocks` are taken where they live; either way the estimator learns
+``n_features_in_`` and, where columns have names, ``feature_names_in_``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sklearn.utils.validation import (
 from hetrisk import blocks
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.core.numerics.rows import FloatArray, Rows
+from hetrisk.estimators.frames import encoded
 
 
 def as_blocks(
@@ -70,6 +72,7 @@ def as_blocks(
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
+    X = encoded(estimator, X, reset=reset)
     # Single precision stays as it is: blocks are converted one by one, the table never.
     dtypes = [np.float64, np.float32]
     X = validate_data(estimator, X, reset=reset, dtype=dtypes, ensure_min_samples=min_rows)
@@ -92,6 +95,7 @@ def by_features(
     """
     check_is_fitted(estimator)
     if not is_out_of_core(X):
+        X = encoded(estimator, X, reset=False)
         return function(validate_data(estimator, X, reset=False, dtype=np.float64))
     source = blocks.as_blocks(X).without_target()
     _learn_columns(estimator, source, reset=False)

@@ -27,6 +27,7 @@ from hetrisk.estimators.checks import (
     check_regression_rows,
     feature_gates,
 )
+from hetrisk.estimators.frames import feature_groups
 from hetrisk.estimators.inputs import by_features
 from hetrisk.estimators.scales import measure_scale
 
@@ -83,7 +84,7 @@ class _Invariant(BaseEstimator, ABC):
         self.environment_names_ = rows.environment_labels if names is None else names
         scale = measure_scale(rows, family)
         standard = rows.standardised(scale.centre, scale.divisor)
-        groups = feature_gates(self.feature_groups, rows.n_features)
+        groups = feature_gates(feature_groups(self), rows.n_features)
         found = fit_invariant(standard, family, groups, None, self._settings(), self.penalty).choice
         self.support_ = found.fit.support[groups] & ~scale.constant
         self.gates_ = np.where(scale.constant, 0.0, found.fit.gates[groups])

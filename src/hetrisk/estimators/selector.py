@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import is_out_of_core
 from hetrisk.core.numerics.rows import BoolArray
+from hetrisk.estimators.frames import encoded
 from hetrisk.estimators.hrm import _HRM, HRMClassifier, HRMRegressor
 
 TASKS = {"regression": HRMRegressor, "classification": HRMClassifier}
@@ -116,6 +117,11 @@ leave_one_out_, verdict_, verdict_reason_, history_, n_rounds_ : as in `HRMRegre
         ):
             setattr(self, name, getattr(self.estimator_, name))
         return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected features; a frame that was encoded to be fitted is encoded again."""
+        check_is_fitted(self)
+        return super().transform(encoded(self.estimator_, X, reset=False))
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)

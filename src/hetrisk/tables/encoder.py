@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Column, Note
 from hetrisk.tables.copies import find_copies, sampled_rows
 from hetrisk.tables.errors import TableError, listed, quoted
+from hetrisk.tables.frames import as_pandas
 from hetrisk.tables.inference import Decision, LeftOut, understand
 
 MOST_FEATURES = 2000
@@ -65,8 +67,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.named = named
         self.decimal = decimal
 
-    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
-        """Decide what each column means; ``y`` is ignored."""
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Decide what each column of a pandas or polars frame means; ``y`` is ignored."""
+        X = as_pandas(X)
         names = _column_names(X)
         _require(names, self.category, "taken as categories")
         self.columns_: list[Column] = []
@@ -133,20 +136,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "searched: choose the columns that matter."
             )
 
-    def transform(self, X: pd.DataFrame) -> FloatArray:
+    def transform(self, X: Any) -> FloatArray:
         """(n, d) numbers, without NaN."""
         return self.encode(X)[0]
 
-    def encode(self, X: pd.DataFrame) -> tuple[FloatArray, list[Note]]:
-        """`transform`, together with what had to be done to this table."""
+    def encode(self, X: Any, *, spare: Collection[str] = ()) -> tuple[FloatArray, list[Note]]:
+        """`transform`, together with what had to be done to this table.
+
+        Parameters
+        ----------
+        X : the table.
+        spare : columns that may be absent: their features are then those of missing values.
+        """
         check_is_fitted(self)
+        X = _with_blanks(as_pandas(X), spare)
         names = set(_column_names(X))
         absent = [column.name for column in self.columns_ if column.name not in names]
         if absent:
             noun = "column" if len(absent) == 1 else "columns"
             raise TableError(f"the table lacks the {noun} {listed(absent)} the model was fitted on")
         encoded = [self._encode(column, X) for column in self.columns_]
-        return np.hstack([part for part, _ in encoded]), [n for _, notes in encoded for n in notes]
+        notes = [note for _, said in encoded for note in said]
+        return np.hstack([part for part, _ in encoded]), notes
 
     @staticmethod
     def observed(column: Column, X: pd.DataFrame) -> FloatArray:
@@ -181,9 +192,17 @@ def _cells(column: Column, X: pd.DataFrame) -> Cells:
     return cells
 
 
+def _with_blanks(X: pd.DataFrame, spare: Collection[str]) -> pd.DataFrame:
+    """Return the table with empty columns where spare ones are absent."""
+    names = {str(name) for name in X.columns}
+    absent = [name for name in spare if name not in names]
+    if not absent:
+        return X
+    blank = pd.DataFrame(None, index=X.index, columns=pd.Index(absent), dtype=object)
+    return pd.concat([X, blank], axis=1)
+
+
 def _column_names(X: pd.DataFrame) -> list[str]:
-    if not isinstance(X, pd.DataFrame):
-        raise TableError(f"X must be a pandas DataFrame; got {type(X).__name__}.")
     names = [str(name) for name in X.columns]
     if len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]

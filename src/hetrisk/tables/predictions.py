@@ -65,10 +65,7 @@ def _features(pipeline: Pipeline, frame: pd.DataFrame) -> tuple[pd.DataFrame, li
     encoder = pipeline[0]
     names = {str(name) for name in frame.columns}
     spare = [name for name in unused_columns(pipeline) if name not in names]
-    if spare:
-        blank = pd.DataFrame(None, index=frame.index, columns=pd.Index(spare), dtype=object)
-        frame = pd.concat([frame, blank], axis=1)
-    values, notes = encoder.encode(frame)
+    values, notes = encoder.encode(frame, spare=spare)
     notes = [note for note in notes if note.column not in spare]
     extra = names - {str(name) for name in encoder.feature_names_in_}
     extra.discard(encoder.description_.target)
