@@ -13,13 +13,13 @@ from hetrisk.bench import (
     Metric,
     Run,
     Size,
+    backends,
     clock,
     cluster,
     constants,
     fits,
     footprint,
     gates,
-    homes,
     iteration,
     others,
     run_suite,
@@ -44,7 +44,7 @@ TINY = Size(
     parquet_rows=3000,
     throughput_rows=3000,
     dask_rows=1600,
-    homes_rows=1000,
+    backend_rows=1000,
     wide_features=12,
     repeats=1,
 )
@@ -234,7 +234,7 @@ def test_passes_are_counted():
         fits.small_fits,
         fits.long_fit,
         fits.wide_fit,
-        homes.same_answer,
+        backends.same_answer,
         footprint.throughput,
         others.yardsticks,
     ],
@@ -251,7 +251,7 @@ def test_cases_measure_something(function):
 
 
 def test_the_three_homes_agree():
-    gap, same = homes.same_answer(TINY)
+    gap, same = backends.same_answer(TINY)
     assert gap.met
     assert same.met
 
@@ -268,7 +268,7 @@ def test_gates_from_moments(monkeypatch):
 
 
 def test_every_case_names_functions_that_exist():
-    modules = {m.__name__.rsplit(".")[-1]: m for m in (iteration, fits, gates, homes, footprint)}
+    modules = {m.__name__.rsplit(".")[-1]: m for m in (iteration, fits, gates, backends, footprint)}
     modules |= {"cluster": cluster, "others": others, "constants": constants}
     for case in CASES.values():
         for function in case.functions:
@@ -280,11 +280,11 @@ def test_a_case_that_fails_is_told_and_the_run_goes_on(monkeypatch):
     def broken(size):
         raise RuntimeError("no room")
 
-    monkeypatch.setattr(homes, "same_answer", broken)
+    monkeypatch.setattr(backends, "same_answer", broken)
     monkeypatch.setattr(others, "flexmix", lambda size: [Metric("others", "fine", 1.0)])
     monkeypatch.setattr(others, "yardsticks", lambda size: [])
     heard = []
-    run = run_suite(TINY, ["homes", "others"], report=heard.append)
+    run = run_suite(TINY, ["backends", "others"], report=heard.append)
     assert [m.name for m in run.metrics] == ["same answer", "fine"]
     assert run.metrics[0].note == "failed: RuntimeError: no room"
     assert heard == list(run.metrics)
@@ -292,7 +292,7 @@ def test_a_case_that_fails_is_told_and_the_run_goes_on(monkeypatch):
 
 
 def test_unknown_case():
-    with pytest.raises(ValueError, match=r"cases must be among homes, .*; got 'speed'"):
+    with pytest.raises(ValueError, match=r"cases must be among backends, .*; got 'speed'"):
         run_suite(TINY, ["speed"])
 
 
@@ -329,15 +329,15 @@ def test_flexmix_agrees(monkeypatch):
 
 
 def test_the_command(tmp_path, monkeypatch):
-    record = [Metric("homes", "ratio", 1.0, bound=2.0, guarded=True)]
-    monkeypatch.setattr(homes, "same_answer", lambda size: record)
+    record = [Metric("backends", "ratio", 1.0, bound=2.0, guarded=True)]
+    monkeypatch.setattr(backends, "same_answer", lambda size: record)
     run = CliRunner().invoke(
-        bench, ["--quick", "--only", "homes", "--save", str(tmp_path / "b.json")]
+        bench, ["--quick", "--only", "backends", "--save", str(tmp_path / "b.json")]
     )
     assert run.exit_code == 0
     assert "ratio" in run.output
     record[0] = replace(record[0], value=1.9)
-    again = ["--quick", "--only", "homes", "--check", str(tmp_path / "b.json")]
+    again = ["--quick", "--only", "backends", "--check", str(tmp_path / "b.json")]
     slower = CliRunner().invoke(bench, again)
     assert slower.exit_code == 1
     assert "Slower: ratio: was 1, now 1.9 (+90% for the worse)." in slower.output

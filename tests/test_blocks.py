@@ -79,8 +79,8 @@ def assert_same_moments(got: Moments, expected: Moments) -> None:
 
 
 @pytest.fixture(params=["memory", "parquet", "dask array", "dask frame"])
-def home(request, tmp_path):
-    """A function that gives a frame one of the homes."""
+def backend(request, tmp_path):
+    """A function that gives a frame one of the backends."""
     return {
         "memory": in_memory,
         "parquet": partial(in_parquet, folder=tmp_path),
@@ -95,7 +95,7 @@ def home(request, tmp_path):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(n=st.integers(2, 200), block_rows=st.integers(1, 90), seed=st.integers(0, 99))
-def test_moments_do_not_depend_on_the_home_or_the_block_size(home, n, block_rows, seed):
+def test_moments_do_not_depend_on_the_backend_or_the_block_size(backend, n, block_rows, seed):
     frame = table(n, seed)
     rows = Rows(
         frame[NAMES].to_numpy(),
@@ -103,19 +103,19 @@ def test_moments_do_not_depend_on_the_home_or_the_block_size(home, n, block_rows
         frame["w"].to_numpy(),
         one_hot(frame["place"]),
     )
-    assert_same_moments(home(frame, block_rows).sum(weighted_moments), weighted_moments(rows))
+    assert_same_moments(backend(frame, block_rows).sum(weighted_moments), weighted_moments(rows))
 
 
-def test_sums_are_the_same_to_the_last_bit_every_time(home):
-    source = home(table(500), 37)
+def test_sums_are_the_same_to_the_last_bit_every_time(backend):
+    source = backend(table(500), 37)
     first = source.sum(weighted_moments)
     for _ in range(3):
         np.testing.assert_array_equal(source.sum(weighted_moments).scatter, first.scatter)
 
 
-def test_sample_is_the_same_rows_in_every_home(home):
+def test_sample_is_the_same_rows_in_every_backend(backend):
     frame = table(300)
-    rows = home(frame, 41).sample(50, seed=3)
+    rows = backend(frame, 41).sample(50, seed=3)
     expected = frame.iloc[chosen_rows(300, 50, 3)]
     np.testing.assert_array_equal(rows.X, expected[NAMES])
     np.testing.assert_array_equal(rows.y, expected["y"])
@@ -123,13 +123,13 @@ def test_sample_is_the_same_rows_in_every_home(home):
     np.testing.assert_array_equal(rows.environments, one_hot(frame["place"])[expected.index])
 
 
-def test_sample_larger_than_the_table_is_the_table(home):
+def test_sample_larger_than_the_table_is_the_table(backend):
     frame = table(30)
-    np.testing.assert_array_equal(home(frame, 7).sample(1000, seed=0).X, frame[NAMES])
+    np.testing.assert_array_equal(backend(frame, 7).sample(1000, seed=0).X, frame[NAMES])
 
 
-def test_a_sample_drawn_again_is_the_same_and_no_ones_own(home):
-    source = home(table(100), 30)
+def test_a_sample_drawn_again_is_the_same_and_no_ones_own(backend):
+    source = backend(table(100), 30)
     first = source.sample(10, seed=1)
     first.X[:] = 0.0
     again = source.sample(10, seed=1)
@@ -150,17 +150,17 @@ def test_large_samples_are_not_kept(monkeypatch):
     assert list(source._samples.samples) == [(5, 1)]
 
 
-def test_collect_keeps_the_order_of_rows(home):
+def test_collect_keeps_the_order_of_rows(backend):
     frame = table(200)
-    np.testing.assert_array_equal(home(frame, 13).collect(_first_feature), frame["a"])
+    np.testing.assert_array_equal(backend(frame, 13).collect(_first_feature), frame["a"])
 
 
 def _first_feature(rows: Rows) -> np.ndarray:
     return rows.X[:, 0]
 
 
-def test_standardised_view_has_unit_moments(home):
-    source = home(table(400), 50)
+def test_standardised_view_has_unit_moments(backend):
+    source = backend(table(400), 50)
     m = source.sum(moments)
     view = source.standardised(m.mean, np.sqrt(np.diag(m.covariance)))
     seen = view.sum(moments)

@@ -59,7 +59,7 @@ def fitted(task):
 def test_attributes_of_a_regressor(fitted, task):
     n, d = task.train.X.shape
     K = fitted.environment_proba_.shape[1]
-    assert fitted.support_.shape == fitted.gates_.shape == fitted.instability_.shape == (d,)
+    assert fitted.support_.shape == fitted.gates_.shape == fitted.stability_.shape == (d,)
     assert fitted.support_.dtype == bool
     assert fitted.coef_.shape == (d,)
     assert (fitted.coef_[~fitted.support_] == 0).all()
@@ -197,13 +197,33 @@ def test_multiclass(task):
     np.testing.assert_array_equal(known.support_, np.arange(10) < 5)
 
 
-def test_logistic_refit_matches_scikit_learn(task):
+@pytest.mark.parametrize("kind", ["known", "named", "found"])
+def test_logistic_refit_matches_scikit_learn(task, kind):
+    """Scikit-learn's default penalty on standardised features, whoever chose them."""
     X, y, e = task.train
-    model = InvariantClassifier().fit(X, y > 0, e)
-    reference = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
-    reference.fit(X[:, model.support_], y > 0)
-    np.testing.assert_allclose(model.coef_[:, model.support_], reference.coef_, rtol=1e-3)
-    np.testing.assert_allclose(model.intercept_, reference.intercept_, atol=1e-3)
+    if kind == "known":
+        model = InvariantClassifier().fit(X, y > 0, e)
+    elif kind == "named":
+        model = HRMClassifier(reach=0.0, random_state=0).fit(X, y > 0, environments=np.eye(2)[e])
+    else:
+        model = HRMClassifier(method="gates", random_state=0).fit(X, y > 0)
+    centre, spread = X.mean(axis=0), X.std(axis=0)
+    reference = LogisticRegression(tol=1e-8, max_iter=1000)
+    reference.fit(((X - centre) / spread)[:, model.support_], y > 0)
+    coef = (model.coef_ * spread)[:, model.support_]
+    np.testing.assert_allclose(coef, reference.coef_, rtol=1e-3, atol=1e-3)
+    shift = model.intercept_ + model.coef_ @ centre
+    np.testing.assert_allclose(shift, reference.intercept_, atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", [HRMRegressor, HRMClassifier])
+def test_too_few_rows_with_responsibilities_are_one_environment(kind):
+    rng = np.random.default_rng(0)
+    X, shares = rng.normal(size=(30, 3)), np.eye(2)[rng.integers(2, size=30)]
+    y = X[:, 0] if kind is HRMRegressor else X[:, 0] > 0
+    model = kind(random_state=0).fit(X, y, environments=shares)
+    assert model.verdict_ == "unsearched"
+    assert model.environment_proba_.shape == (30, 1)
 
 
 def test_final_estimators(task):
@@ -358,24 +378,11 @@ def test_an_unstable_verdict_warns(monkeypatch, task, fitted):
             found, verdict=UNSTABLE, support=np.ones(10, dtype=bool), gates=np.ones(10), coef=None
         )
 
-    monkeypatch.setitem(hrm.METHODS, "pooled", unstable)
+    monkeypatch.setitem(hrm.METHODS, "auto", unstable)
     with pytest.warns(UnstableWarning, match="Plain ERM is used"):
         model = HRMRegressor(random_state=0).fit(task.train.X, task.train.y)
     reference = LinearRegression().fit(task.train.X, task.train.y)
     np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6)
-
-
-def test_fractional_gates_refit_softly(monkeypatch, task):
-    def soft(rows, family, groups, settings):
-        found = METHODS["gates"](rows, family, groups, settings)
-        alone = np.arange(10) == 5
-        return replace(found, support=alone, gates=np.where(alone, 0.25, 0.0), coef=None)
-
-    monkeypatch.setitem(hrm.METHODS, "pooled", soft)
-    X, y, _ = task.train
-    model = HRMRegressor(random_state=0).fit(X, y)
-    alone = LinearRegression().fit(X[:, [5]], y)
-    assert model.coef_[5] == pytest.approx(0.25 * alone.coef_[0])
 
 
 def test_a_search_may_bring_its_own_coefficients(monkeypatch, task):
@@ -383,7 +390,7 @@ def test_a_search_may_bring_its_own_coefficients(monkeypatch, task):
         found = METHODS["gates"](rows, family, groups, settings)
         return replace(found, coef=np.arange(10.0), intercept=1.0)
 
-    monkeypatch.setitem(hrm.METHODS, "pooled", own)
+    monkeypatch.setitem(hrm.METHODS, "auto", own)
     X, y, _ = task.train
     model = HRMRegressor(random_state=0).fit(X, y)
     expected = y.mean() + y.std() * (1.0 + ((X - X.mean(0)) / X.std(0)) @ np.arange(10.0))

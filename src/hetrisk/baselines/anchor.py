@@ -20,9 +20,9 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks, minimum
-from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
 from hetrisk.core.reach.anchor import anchor_fit
@@ -56,7 +56,7 @@ class _Anchor(Method):
         self.random_state = random_state
 
 
-class AnchorRegressor(_Anchor, LinearRegressorShell):
+class AnchorRegressor(_Anchor, LinearRegressorBase):
     """Anchor regression: least squares whose mean residual stays small in every environment.
 
     Parameters
@@ -92,7 +92,7 @@ class AnchorRegressor(_Anchor, LinearRegressorShell):
         return self._fit(X, y, environments)
 
 
-class AnchorClassifier(_Anchor, LinearClassifierShell):
+class AnchorClassifier(_Anchor, LinearClassifierBase):
     """Logistic regression whose mean residual stays small in every environment.
 
     Parameters

@@ -20,9 +20,9 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
 from hetrisk.baselines.irm import PENALTIES, irm_path
 from hetrisk.baselines.problem import Problem
-from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
 from hetrisk.core.numerics.rows import FloatArray
 
 
@@ -56,7 +56,7 @@ class _EIIL(Method):
         return irm_path(inferred.risks(), values)
 
 
-class EIILRegressor(_EIIL, LinearRegressorShell):
+class EIILRegressor(_EIIL, LinearRegressorBase):
     """IRM on two environments inferred from where least squares over- and undershoots.
 
     Parameters
@@ -77,7 +77,7 @@ class EIILRegressor(_EIIL, LinearRegressorShell):
         return self._fit(X, y, None)
 
 
-class EIILClassifier(_EIIL, LinearClassifierShell):
+class EIILClassifier(_EIIL, LinearClassifierBase):
     """IRM on two environments inferred from where logistic regression over- and undershoots.
 
     Parameters

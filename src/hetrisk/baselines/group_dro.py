@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
 from hetrisk.baselines.choice import Choice
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks
-from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
 from hetrisk.core.numerics.rows import FloatArray
 
 
@@ -65,7 +65,7 @@ class _GroupDRO(Method):
         return self._path(problem, ())[0], Choice(0.0, np.empty(0), np.empty(0), 0.0)
 
 
-class GroupDRORegressor(_GroupDRO, LinearRegressorShell):
+class GroupDRORegressor(_GroupDRO, LinearRegressorBase):
     """Linear regression with the least error in its worst labelled environment."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
@@ -81,7 +81,7 @@ class GroupDRORegressor(_GroupDRO, LinearRegressorShell):
         return self._fit(X, y, environments)
 
 
-class GroupDROClassifier(_GroupDRO, LinearClassifierShell):
+class GroupDROClassifier(_GroupDRO, LinearClassifierBase):
     """Logistic regression with the least deviance in its worst labelled environment."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:

@@ -18,9 +18,9 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks, minimum
-from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
 from hetrisk.core.numerics.rows import FloatArray
 
 PENALTIES = (0.0, *(float(10.0**k) for k in range(-2, 6)))
@@ -68,7 +68,7 @@ class _IRM(Method):
         return irm_path(problem.risks(), values)
 
 
-class IRMRegressor(_IRM, LinearRegressorShell):
+class IRMRegressor(_IRM, LinearRegressorBase):
     """Linear regression whose scale is right in every labelled environment (IRMv1).
 
     Parameters
@@ -97,7 +97,7 @@ class IRMRegressor(_IRM, LinearRegressorShell):
         return self._fit(X, y, environments)
 
 
-class IRMClassifier(_IRM, LinearClassifierShell):
+class IRMClassifier(_IRM, LinearClassifierBase):
     """Logistic regression whose scale is right in every labelled environment (IRMv1).
 
     Parameters

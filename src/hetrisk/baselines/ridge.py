@@ -14,8 +14,8 @@ from typing import Literal, Self
 
 from numpy.typing import ArrayLike
 
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
 from hetrisk.baselines.problem import Problem
-from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
 from hetrisk.core.numerics.rows import FloatArray
 
 
@@ -38,7 +38,7 @@ class _Ridge(Method):
         return path
 
 
-class OneStandardErrorRidgeRegressor(_Ridge, LinearRegressorShell):
+class OneStandardErrorRidgeRegressor(_Ridge, LinearRegressorBase):
     """Ridge regression with the strongest penalty within one standard error of the best.
 
     Parameters
@@ -59,7 +59,7 @@ class OneStandardErrorRidgeRegressor(_Ridge, LinearRegressorShell):
         return self._fit(X, y, None)
 
 
-class OneStandardErrorRidgeClassifier(_Ridge, LinearClassifierShell):
+class OneStandardErrorRidgeClassifier(_Ridge, LinearClassifierBase):
     """Ridge logistic regression with the strongest penalty within one standard error of the best.
 
     Parameters

@@ -15,9 +15,9 @@ from typing import Literal, Self
 
 from numpy.typing import ArrayLike
 
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks, minimum
-from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
 from hetrisk.core.numerics.rows import FloatArray
 
 PENALTIES = (0.0, *(float(10.0**k) for k in range(-2, 5)))
@@ -53,7 +53,7 @@ class _VREx(Method):
         return path
 
 
-class VRExRegressor(_VREx, LinearRegressorShell):
+class VRExRegressor(_VREx, LinearRegressorBase):
     """Linear regression with risks that differ little between labelled environments.
 
     Parameters
@@ -76,7 +76,7 @@ class VRExRegressor(_VREx, LinearRegressorShell):
         return self._fit(X, y, environments)
 
 
-class VRExClassifier(_VREx, LinearClassifierShell):
+class VRExClassifier(_VREx, LinearClassifierBase):
     """Logistic regression with risks that differ little between labelled environments.
 
     Parameters

@@ -31,10 +31,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special
 
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
 from hetrisk.baselines.choice import Choice
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import minimum
-from hetrisk.baselines.shells import LinearClassifierShell, LinearRegressorShell, Method
 from hetrisk.core.numerics.floors import SINGULAR, TINY
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
@@ -216,7 +216,7 @@ class _WassersteinDRO(Method):
         """Weights for a cost instead of a radius."""
 
 
-class WassersteinDRORegressor(_WassersteinDRO, LinearRegressorShell):
+class WassersteinDRORegressor(_WassersteinDRO, LinearRegressorBase):
     """Linear regression that is robust to small moves of the features.
 
     Parameters
@@ -249,7 +249,7 @@ class WassersteinDRORegressor(_WassersteinDRO, LinearRegressorShell):
         return path.weights(path.root(balance) if np.isfinite(gamma) else 0.0)
 
 
-class WassersteinDROClassifier(_WassersteinDRO, LinearClassifierShell):
+class WassersteinDROClassifier(_WassersteinDRO, LinearClassifierBase):
     """Logistic regression that is robust to small moves of the features.
 
     Parameters

@@ -16,7 +16,7 @@ from hetrisk.datasets import make_selection_bias
 from hetrisk.estimators.hrm import HRMRegressor
 
 
-def fitted(X: FloatArray, y: FloatArray, method: str = "pooled") -> HRMRegressor:
+def fitted(X: FloatArray, y: FloatArray, method: str = "auto") -> HRMRegressor:
     """Fit with everything else at its default."""
     model: HRMRegressor = HRMRegressor(method=method, random_state=0).fit(X, y)
     return model
@@ -37,11 +37,11 @@ def small_fits(size: Size) -> list[Metric]:
     X, y = selection_bias(2000, 10)
     fitted(X, y), fitted(X, y, "gates")  # imports and caches
     times = shortest(
-        {m: partial(fitted, X, y, m) for m in ("pooled", "gates")}, max(2, size.repeats - 2)
+        {m: partial(fitted, X, y, m) for m in ("auto", "gates")}, max(2, size.repeats - 2)
     )
     note = "n = 2,000, d = 10, selection bias"
     return [
-        Metric("fits", "default fit, n = 2,000", times["pooled"], "s", bound=0.4, note=note),
+        Metric("fits", "default fit, n = 2,000", times["auto"], "s", bound=0.4, note=note),
         Metric(
             "fits", 'fit with method="gates", n = 2,000', times["gates"], "s", bound=0.5, note=note
         ),

@@ -59,7 +59,7 @@ class Size:
     parquet_rows: int = 20_000_000
     throughput_rows: int = 2_000_000
     dask_rows: int = 2_000_000
-    homes_rows: int = 50_000
+    backend_rows: int = 50_000
     wide_features: int = 200
     repeats: int = 5
 
@@ -79,7 +79,7 @@ class Size:
             parquet_rows=400_000,
             throughput_rows=200_000,
             dask_rows=400_000,
-            homes_rows=4_000,
+            backend_rows=4_000,
             wide_features=40,
             repeats=3,
         )

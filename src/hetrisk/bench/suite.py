@@ -26,7 +26,7 @@ class Case:
 
 
 CASES = {
-    "homes": Case("Same data, three homes", ("homes.same_answer",)),
+    "backends": Case("Same data, three backends", ("backends.same_answer",)),
     "iteration": Case(
         "One EM iteration", ("iteration.gram_ratio", "iteration.by_rows", "iteration.by_features")
     ),

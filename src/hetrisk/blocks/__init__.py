@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hetrisk.blocks.backends import as_blocks, is_out_of_core
 from hetrisk.blocks.base import Blocks
-from hetrisk.blocks.home import as_blocks, is_out_of_core
 from hetrisk.blocks.memory import ArrayBlocks
 
 if TYPE_CHECKING:

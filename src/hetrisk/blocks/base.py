@@ -1,4 +1,4 @@
-"""The interface every home of rows implements: sums over blocks, and samples."""
+"""The interface every backend implements: sums over blocks, and samples."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from hetrisk.core.mixture.mixture import MixtureParameters
 from hetrisk.core.numerics.cells import Assignment, cell_moments
-from hetrisk.core.numerics.comparison import environment_fits
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.account import column_prices, curve, model_line
@@ -124,9 +124,12 @@ def plain_result(
 
 
 def one_environment(rows: RowSource, family: Family) -> MixtureParameters:
-    """All rows as one environment."""
-    fits = environment_fits(rows, family, None)
-    return MixtureParameters(np.ones(1), fits.coef, fits.intercept, np.ones(1), family)
+    """All rows as one environment, whatever environments they carry."""
+    fit = fit_glm(rows, family)
+    coef, intercept = fit.coef[None], fit.intercept[None]
+    if family.n_outputs == 1:
+        coef, intercept = coef[:, 0], intercept[:, 0]
+    return MixtureParameters(np.ones(1), coef, intercept, np.ones(1), family)
 
 
 def step(

@@ -1,1 +1,1 @@
-"""Shells in the manner of scikit-learn: check the input, call core, set attributes."""
+"""Estimators in the manner of scikit-learn: check the input, call core, set attributes."""

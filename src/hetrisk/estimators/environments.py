@@ -20,7 +20,7 @@ from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, Rows, Summed
-from hetrisk.estimators.final import logistic_fit
+from hetrisk.estimators.final import plain_fit
 from hetrisk.estimators.scales import Scale
 
 Losses = Callable[[Rows], FloatArray]
@@ -73,12 +73,8 @@ def summarise(
     """
     fits = environment_fits(rows, family, partition)
     m = environment_moments(rows, partition)
-    pooled = (
-        environment_fits(rows, family, None) if family.closed_form else logistic_fit(rows, family)
-    )
-    plain = partial(
-        linear_losses, family=family, coef=pooled.coef[0], intercept=pooled.intercept[0]
-    )
+    coef, intercept = plain_fit(rows, family)
+    plain = partial(linear_losses, family=family, coef=coef, intercept=intercept)
     sums = rows.sum(partial(_loss_pass, partition=partition, models=(model, plain)))
     risk, risk_erm = sums.loss / np.maximum(sums.weight, TINY)
     risk, risk_erm = (family.risk(r, float(scale.spread[-1])) for r in (risk, risk_erm))

@@ -17,10 +17,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
 from hetrisk.blocks import Blocks
-from hetrisk.core.numerics.comparison import EnvironmentFits, environment_fits
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.linear import least_squares
-from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
 from hetrisk.core.result import SearchResult
 
@@ -45,12 +44,18 @@ def linear_fit(rows: Blocks, family: Family, found: SearchResult) -> tuple[Float
 def plain_fit(
     rows: Blocks, family: Family, columns: BoolArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Least squares or logistic regression on some columns, the others at zero."""
-    if family.closed_form:
-        fit = least_squares(rows.sum(moments), columns)
-        return fit.coef, np.asarray(fit.intercept)
-    fits = logistic_fit(rows, family, columns)
-    return fits.coef[0], fits.intercept[0]
+    """Least squares or logistic regression on some columns, the others at zero.
+
+    Labels get the penalty scikit-learn has by default, ``C = 1`` on standardised features: half
+    the squared coefficients against the sum of the log losses. It vanishes as rows are added,
+    and keeps labels that can be separated finite. All rows are one, whatever environments they
+    carry.
+    """
+    ridge = 0.0 if family.closed_form else 1.0 / max(float(rows.sum(_weight)), TINY)
+    fit = fit_glm(rows, family, columns=columns, ridge=ridge)
+    if family.n_outputs == 1:
+        return fit.coef[0], fit.intercept[0]
+    return fit.coef, fit.intercept
 
 
 def _direction_fit(
@@ -59,9 +64,8 @@ def _direction_fit(
     """The linear scores themselves for numbers; for labels, logistic regression on them."""
     if family.closed_form:
         return directions[:, 0], np.asarray(offsets[0])
-    fits = logistic_fit(rows.viewed(Project(directions), directions.shape[1]), family)
-    coef = np.atleast_2d(fits.coef[0]) @ directions.T
-    return (coef[0] if family.n_outputs == 1 else coef), fits.intercept[0]
+    coef, intercept = plain_fit(rows.viewed(Project(directions), directions.shape[1]), family)
+    return coef @ directions.T, intercept
 
 
 @dataclass(frozen=True)
@@ -82,16 +86,6 @@ class Project:
 
     def __call__(self, rows: Rows) -> Rows:
         return replace(rows, X=rows.X @ self.directions)
-
-
-def logistic_fit(rows: Blocks, family: Family, columns: BoolArray | None = None) -> EnvironmentFits:
-    """Logistic regression on all rows with the penalty scikit-learn has by default.
-
-    ``C = 1`` on standardised features: half the squared coefficients against the sum of the log
-    losses. It vanishes as rows are added, and keeps labels that can be separated finite.
-    """
-    weight = float(rows.sum(_weight))
-    return environment_fits(rows, family, None, columns, ridge=1.0 / max(weight, 1e-300))
 
 
 def _weight(rows: Rows) -> float:

@@ -1,6 +1,6 @@
 """Heterogeneous risk minimisation as scikit-learn estimators.
 
-The estimators are shells: they check the input, standardise the rows, hand them to a search
+The estimators check the input, standardise the rows, hand them to a search
 (`METHODS`), fit the final model on the features the search selected, and translate everything
 to the user's columns and scale.
 """

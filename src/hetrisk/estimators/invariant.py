@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.comparison import environment_fits, instability
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.paper.invariance import PENALTIES
 from hetrisk.core.paper.prediction import fit_invariant
@@ -27,6 +26,7 @@ from hetrisk.estimators.checks import (
     check_regression_rows,
     feature_gates,
 )
+from hetrisk.estimators.final import plain_fit
 from hetrisk.estimators.frames import feature_groups
 from hetrisk.estimators.inputs import by_features
 from hetrisk.estimators.scales import measure_scale
@@ -92,8 +92,8 @@ class _Invariant(BaseEstimator, ABC):
         self.path_ = [(strength, mask[groups]) for strength, mask in found.path]
         self.objective_ = found.fit.objective
         self.instability_ = instability(environment_fits(standard, family, None))[0]
-        refit = fit_glm(standard, family, columns=self.support_)
-        self._keep(scale.coef(refit.coef), scale.intercept(refit.coef, refit.intercept))
+        coef, intercept = plain_fit(standard, family, self.support_)
+        self._keep(scale.coef(coef), scale.intercept(coef, intercept))
         return self
 
     def _settings(self) -> SearchSettings:
@@ -162,7 +162,7 @@ class InvariantRegressor(RegressorMixin, _Invariant):
         return check_regression_rows(self, X, y, sample_weight, environments)
 
     def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
-        self.coef_, self.intercept_ = coef[0], float(intercept[0])
+        self.coef_, self.intercept_ = coef, float(intercept)
 
 
 class InvariantClassifier(ClassifierMixin, _Invariant):
@@ -188,7 +188,7 @@ class InvariantClassifier(ClassifierMixin, _Invariant):
         return check_classification_rows(self, X, y, sample_weight, environments)
 
     def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
-        self.coef_, self.intercept_ = coef, np.atleast_1d(intercept)
+        self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
 
 
 def _line(X: FloatArray, coef: FloatArray, intercept: Any) -> FloatArray:

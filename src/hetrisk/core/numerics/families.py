@@ -113,11 +113,11 @@ class Gaussian(Family):
     def improve(
         self, sums: Moments, theta: FloatArray, penalty: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Weighted least squares; a set of no weight, or past all numbers, keeps its own."""
+        """Weighted least squares; a set of no weight keeps its coefficients."""
         coef, intercept, variance = least_squares_many(sums)
         solved = np.concatenate([intercept[..., None], coef], axis=-1)[..., None, :]
-        sound = (sums.weight > 0) & np.isfinite(solved).all(axis=(-2, -1))
-        return np.where(sound[..., None, None], solved, theta), variance
+        weighty = sums.weight > 0
+        return np.where(weighty[..., None, None], solved, theta), variance
 
     def predictor_of(self, scores: FloatArray) -> FloatArray:
         """The one score."""
@@ -269,9 +269,9 @@ class Multinomial(NewtonFamily):
         projected = H @ p
         slope = (H @ (y == np.arange(self.n_classes)[:, None])) - projected
         pairs = (H[:, None] * H).reshape(-1, self.n_classes) @ p
-        bend = pairs.reshape(*p.shape[:-2], len(H), len(H), p.shape[-1])
-        bend -= projected[..., :, None, :] * projected[..., None, :, :]
-        return slope, bend
+        second = pairs.reshape(*p.shape[:-2], len(H), len(H), p.shape[-1])
+        second -= projected[..., :, None, :] * projected[..., None, :, :]
+        return slope, second
 
     def predictor_of(self, scores: FloatArray) -> FloatArray:
         """(..., n, C) predictors of the classes, a class contiguous in memory."""

@@ -179,10 +179,10 @@ class NewtonFamily(Family):
 
     def sums(self, design: Design, weight: FloatArray, eta: FloatArray) -> NewtonSums:
         """Gradient and curvature in theta."""
-        slope, bend = self.coded_derivatives(design.rows.y, eta)
+        slope, second = self.coded_derivatives(design.rows.y, eta)
         gradient = (weight[..., None, :] * slope) @ design.columns
         grams = weighted_grams(
-            design.columns, weight[..., None, None, :] * bend, design.products
+            design.columns, weight[..., None, None, :] * second, design.products
         )  # (..., o, o, p, p)
         size = grams.shape[-4] * grams.shape[-1]
         curvature = np.swapaxes(grams, -3, -2).reshape(*grams.shape[:-4], size, size)

@@ -46,10 +46,10 @@ def label_risks(
     sums = rows.sum(partial(_pass, family=family, partition=partition, theta=theta))
     weight = np.maximum(sums.weight, TINY)
     v = theta.ravel()
-    bend = sums.curvature / weight[:, None, None]
-    pull = sums.gradient.reshape(len(weight), -1) / weight[:, None] + bend @ v
-    constant = sums.loss / weight + pull @ v - 0.5 * np.einsum("i,kij,j->k", v, bend, v)
-    return EnvironmentRisks(0.5 * bend, 0.5 * pull, constant, sums.weight)
+    curvature = sums.curvature / weight[:, None, None]
+    right = sums.gradient.reshape(len(weight), -1) / weight[:, None] + curvature @ v
+    constant = sums.loss / weight + right @ v - 0.5 * np.einsum("i,kij,j->k", v, curvature, v)
+    return EnvironmentRisks(0.5 * curvature, 0.5 * right, constant, sums.weight)
 
 
 def weight_groups(groups: IntArray, family: Family) -> IntArray:

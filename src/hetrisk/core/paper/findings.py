@@ -9,7 +9,6 @@ import numpy as np
 
 from hetrisk.core.numerics.comparison import environment_fits, instability
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
 from hetrisk.core.paper.invariance import InvarianceProblem
 from hetrisk.core.paper.solve import left_out_risk
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from hetrisk.core.paper.loop import Round
 
 
-def report(
+def conclude(
     rows: RowSource,
     family: Family,
     groups: IntArray,
@@ -42,8 +41,6 @@ def report(
     useful = informative(turn.quadratics, groups, np.ones(turn.problem.n_gates, dtype=bool))
     support, verdict, reason = _verdict(turn.choice.fit.support, useful, len(turns), best)
     settings.verbose(f"{verdict}: {reason}")
-    refit = fit_glm(rows, family, columns=support[groups])  # gates choose; they do not shrink
-    single = family.n_outputs == 1
     return Findings(
         support=support[groups],
         gates=np.where(verdict == INVARIANT, turn.choice.fit.gates, support)[groups],
@@ -51,8 +48,6 @@ def report(
         verdict=verdict,
         reason=reason,
         reasons=_reasons(rows, family, groups, turn, support),
-        coef=refit.coef[0] if single else refit.coef,
-        intercept=float(refit.intercept[0]) if single else refit.intercept,
         history=tuple(
             _record(i, t, s, i == best, groups)
             for i, (t, s) in enumerate(zip(turns, scores, strict=True))
@@ -75,15 +70,15 @@ def _verdict(
     left_out = int((useful & ~support).sum())
     if not useful.any() and not support.any():
         return ~support, HOMOGENEOUS, "No feature predicts the target measurably: all are kept."
-    said = f"Round {best + 1} of {n_rounds}"
+    head = f"Round {best + 1} of {n_rounds}"
     if useful.any() and not support.any():
-        return useful, UNSTABLE, f"{said} closed every gate: no feature is safe to use."
+        return useful, UNSTABLE, f"{head} closed every gate: no feature is safe to use."
     if left_out:
         return (
             support,
             INVARIANT,
             (
-                f"{said} left out {left_out} of {int(useful.sum())} informative features, whose "
+                f"{head} left out {left_out} of {int(useful.sum())} informative features, whose "
                 f"relation to the target differs between the environments found."
             ),
         )
@@ -91,7 +86,7 @@ def _verdict(
         support,
         HOMOGENEOUS,
         (
-            f"{said} found no informative feature whose relation to the target differs between "
+            f"{head} found no informative feature whose relation to the target differs between "
             f"environments."
         ),
     )

@@ -183,10 +183,10 @@ def _effective_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMom
     A, b = problem.risks.gram, problem.risks.cross
     centred, variance = _spread(2.0 * (A @ (g.mean * theta) - b), problem.gated)
     size, slope = penalty_shape(problem.penalty, variance)
-    pull = 2.0 * (g.open * slope) * centred / len(A)
-    back = 2.0 * np.einsum("kij,kj->i", A, pull)
+    direction = 2.0 * (g.open * slope) * centred / len(A)
+    curved = 2.0 * np.einsum("kij,kj->i", A, direction)
     zero = np.zeros_like(theta)
-    return Slopes(float(g.open @ size), g.mean * back, theta * back, zero, size)
+    return Slopes(float(g.open @ size), g.mean * curved, theta * curved, zero, size)
 
 
 def _literal_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMoments) -> Slopes:
@@ -198,13 +198,13 @@ def _literal_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMomen
     centred, variance = _spread(g.mean * residual + 2.0 * slack * a * theta, problem.gated)
     size, slope = penalty_shape(problem.penalty, variance)
     mask = g.second if problem.penalty == "linear" else np.ones_like(theta)
-    pull = 2.0 * (mask * slope) * centred / len(A)
-    back = 2.0 * np.einsum("kij,kj->i", A, g.mean * pull)
-    noisy = 2.0 * np.einsum("ki,ki->i", a, pull)
+    direction = 2.0 * (mask * slope) * centred / len(A)
+    curved = 2.0 * np.einsum("kij,kj->i", A, g.mean * direction)
+    noisy = 2.0 * np.einsum("ki,ki->i", a, direction)
     return Slopes(
         float(mask @ size),
-        theta=g.mean * back + slack * noisy,
-        mean=(pull * residual).sum(axis=0) + theta * back - 2.0 * g.mean * theta * noisy,
+        theta=g.mean * curved + slack * noisy,
+        mean=(direction * residual).sum(axis=0) + theta * curved - 2.0 * g.mean * theta * noisy,
         second=theta * noisy + (size if problem.penalty == "linear" else 0.0),
         open=np.zeros_like(theta),
     )

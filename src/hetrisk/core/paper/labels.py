@@ -132,10 +132,10 @@ def _mean_risk(
     for d, mask in enumerate(m):
         eta = _scores(problem, mask * theta)
         slope, _ = problem.family.coded_derivatives(problem.y, eta)
-        pull = -((slope * weight) @ problem.X).ravel() / len(m)
+        gradient = -((slope * weight) @ problem.X).ravel() / len(m)
         value -= float(weight @ problem.family.log_density(problem.y, eta)) / len(m)
-        in_theta += mask * pull
-        in_m[d] = theta * pull
+        in_theta += mask * gradient
+        in_m[d] = theta * gradient
     return value, in_theta, in_m
 
 
@@ -158,19 +158,19 @@ def _spread(
     outer = m if through else np.ones_like(m)
     gradient = sum(o * r for o, r in zip(outer, raw, strict=True)) / len(m)
     centred = (gradient - gradient.mean(axis=0)) * p.gated
-    size, bend = penalty_shape(p.penalty, (centred**2).mean(axis=0))
-    pull = 2.0 * mask * bend * centred / (K * len(m))
+    size, rate = penalty_shape(p.penalty, (centred**2).mean(axis=0))
+    direction = 2.0 * mask * rate * centred / (K * len(m))
     in_theta, in_m = np.zeros_like(theta), np.zeros_like(m)
     for d, (_, curvature) in enumerate(slopes):
-        back = _curved(problem, curvature, outer[d] * pull)
-        in_theta += m[d] * back
-        in_m[d] = theta * back + (pull * raw[d]).sum(axis=0) * through
+        curved = _curved(problem, curvature, outer[d] * direction)
+        in_theta += m[d] * curved
+        in_m[d] = theta * curved + (direction * raw[d]).sum(axis=0) * through
     return float(mask @ size), in_theta, in_m, size
 
 
-def _curved(problem: LabelProblem, curvature: FloatArray, pull: FloatArray) -> FloatArray:
+def _curved(problem: LabelProblem, curvature: FloatArray, direction: FloatArray) -> FloatArray:
     """Sum over environments of the curvature of the loss times a direction (K, p)."""
-    K, width = len(pull), problem.X.shape[1]
-    along = pull.reshape(K, -1, width) @ problem.X.T
-    bent = np.einsum("oqn,kqn,kn->on", curvature, along, problem.share, optimize=True)
-    return np.asarray(bent @ problem.X).ravel()
+    K, width = len(direction), problem.X.shape[1]
+    along = direction.reshape(K, -1, width) @ problem.X.T
+    along_curvature = np.einsum("oqn,kqn,kn->on", curvature, along, problem.share, optimize=True)
+    return np.asarray(along_curvature @ problem.X).ravel()

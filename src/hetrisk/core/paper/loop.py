@@ -28,7 +28,7 @@ from hetrisk.core.mixture.mixture import MixtureParameters, fit_mixture
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, RowSource
 from hetrisk.core.paper.auto import ChosenGates
-from hetrisk.core.paper.findings import report
+from hetrisk.core.paper.findings import conclude
 from hetrisk.core.paper.invariance import InvarianceProblem
 from hetrisk.core.paper.prediction import fit_invariant
 from hetrisk.core.paper.settings import SETTINGS
@@ -60,7 +60,7 @@ def discover(
         gates = np.where(first.choice.fit.support, 0.0, 1.0)[groups]
         again = loop.turn(*loop.cluster(gates, first.partition.n_environments))
         turns += loop.follow(again, taken=len(turns))
-    return report(rows, family, groups, turns, settings)
+    return conclude(rows, family, groups, turns, settings)
 
 
 def _perhaps_reversed(turn: Round, groups: IntArray) -> bool:

@@ -115,8 +115,8 @@ def left_out_risk(problem: InvarianceProblem, mask: BoolArray) -> float:
     if len(A) > 1:
         np.fill_diagonal(other, 0.0)
     share = other / np.maximum(other.sum(axis=1, keepdims=True), TINY)
-    bend = np.tensordot(share, A, axes=1) + FLAT * np.eye(len(keep))
-    v = np.linalg.solve(bend, (share @ b)[..., None])[..., 0]
+    curvature = np.tensordot(share, A, axes=1) + FLAT * np.eye(len(keep))
+    v = np.linalg.solve(curvature, (share @ b)[..., None])[..., 0]
     fitted = np.einsum("ki,kij,kj->k", v, A, v) - 2.0 * np.einsum("ki,ki->k", v, b)
     return float(risks.weight @ (risks.square + fitted) / (risks.weight @ risks.square))
 
@@ -127,19 +127,19 @@ def weights(problem: InvarianceProblem, g: GateMoments) -> FloatArray:
     slack = np.maximum(g.second - g.mean**2, 0.0)
     a = np.diagonal(A, axis1=1, axis2=2)
     if problem.gradient == "effective":
-        bend, pull, mask = 2.0 * A * g.mean, 2.0 * b, g.open
+        curvature, right, mask = 2.0 * A * g.mean, 2.0 * b, g.open
     else:
-        bend = 2.0 * g.mean[:, None] * A * g.mean
-        bend[:, range(len(g.mean)), range(len(g.mean))] += 2.0 * slack * a
-        pull, mask = 2.0 * g.mean * b, np.ones_like(g.mean)
-    bend, pull = bend - bend.mean(axis=0), pull - pull.mean(axis=0)
+        curvature = 2.0 * g.mean[:, None] * A * g.mean
+        curvature[:, range(len(g.mean)), range(len(g.mean))] += 2.0 * slack * a
+        right, mask = 2.0 * g.mean * b, np.ones_like(g.mean)
+    curvature, right = curvature - curvature.mean(axis=0), right - right.mean(axis=0)
     strength = problem.gated * mask * (2.0 * problem.invariance / len(A))
     hessian = 2.0 * (g.mean[:, None] * A.mean(axis=0) * g.mean + np.diag(slack * a.mean(axis=0)))
-    weighted = bend * strength[:, None]
-    hessian += np.einsum("kij,kil->jl", weighted, bend, optimize=True)
-    right = 2.0 * g.mean * b.mean(axis=0) + np.einsum("kij,ki->j", weighted, pull)
-    hessian[np.diag_indices(len(right))] += FLAT
-    theta: FloatArray = linalg.solve(hessian, right, assume_a="pos")
+    weighted = curvature * strength[:, None]
+    hessian += np.einsum("kij,kil->jl", weighted, curvature, optimize=True)
+    total = 2.0 * g.mean * b.mean(axis=0) + np.einsum("kij,ki->j", weighted, right)
+    hessian[np.diag_indices(len(total))] += FLAT
+    theta: FloatArray = linalg.solve(hessian, total, assume_a="pos")
     return theta
 
 

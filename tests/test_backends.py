@@ -56,7 +56,7 @@ def test_invariant_prediction(kind, tmp_path):
     assert fits["parquet"].environment_names_.tolist() == ["north", "south"]
 
 
-def homes(frame: pd.DataFrame, folder) -> dict[str, tuple]:
+def backends(frame: pd.DataFrame, folder) -> dict[str, tuple]:
     """The arguments of ``fit`` for the same rows in memory, in Parquet and on dask."""
     frame[:500].to_parquet(folder / "a.parquet", row_group_size=170)
     frame[500:].to_parquet(folder / "b.parquet")
@@ -85,7 +85,7 @@ def assert_same_values(ours, theirs, name: str = "") -> None:
 def test_regression(method, tmp_path):
     fits = {
         name: HRMRegressor(method=method, random_state=0).fit(*rows)
-        for name, rows in homes(table(), tmp_path).items()
+        for name, rows in backends(table(), tmp_path).items()
     }
     for name in ("parquet", "dask"):
         assert_same(fits["memory"], fits[name], "coef_", "intercept_", "support_", "verdict_")
@@ -96,14 +96,14 @@ def test_regression(method, tmp_path):
 def test_classification(method, tmp_path):
     fits = {
         name: HRMClassifier(method=method, random_state=0).fit(*rows)
-        for name, rows in homes(table(labels=True), tmp_path).items()
+        for name, rows in backends(table(labels=True), tmp_path).items()
     }
     for name in ("parquet", "dask"):
         assert_same(fits["memory"], fits[name], "coef_", "intercept_", "support_", "classes_")
 
 
 def test_mixture(tmp_path):
-    places = homes(table(), tmp_path)
+    places = backends(table(), tmp_path)
     fits = {
         name: EnvironmentMixture(2, family="gaussian", random_state=0).fit(*rows)
         for name, rows in places.items()
@@ -125,7 +125,7 @@ def test_mixture_of_labels(tmp_path):
     frame[NAMES], frame["y"] = X, np.where(rng.random(N) < chance, "up", "down")
     fits = {
         name: EnvironmentMixture(2, family="bernoulli", random_state=0).fit(*rows)
-        for name, rows in homes(frame, tmp_path).items()
+        for name, rows in backends(frame, tmp_path).items()
     }
     for name in ("parquet", "dask"):
         assert_same(fits["memory"], fits[name], "coef_", "weights_", "classes_")
@@ -133,15 +133,15 @@ def test_mixture_of_labels(tmp_path):
 
 @pytest.fixture(scope="module")
 def regression(tmp_path_factory):
-    """A model fitted in memory, and the homes of its rows."""
-    places = homes(table(), tmp_path_factory.mktemp("rows"))
+    """A model fitted in memory, and the backends of its rows."""
+    places = backends(table(), tmp_path_factory.mktemp("rows"))
     return HRMRegressor(random_state=0).fit(*places["memory"]), places
 
 
 @pytest.fixture(scope="module")
 def classification(tmp_path_factory):
-    """A classifier fitted in memory, and the homes of its rows."""
-    places = homes(table(labels=True), tmp_path_factory.mktemp("rows"))
+    """A classifier fitted in memory, and the backends of its rows."""
+    places = backends(table(labels=True), tmp_path_factory.mktemp("rows"))
     return HRMClassifier(random_state=0).fit(*places["memory"]), places
 
 
@@ -181,13 +181,13 @@ def test_class_probabilities_written_to_parquet(classification, tmp_path):
 
 
 def test_rows_out_of_core_are_not_held(tmp_path):
-    model = HRMRegressor(random_state=0).fit(*homes(table(), tmp_path)["parquet"])
+    model = HRMRegressor(random_state=0).fit(*backends(table(), tmp_path)["parquet"])
     with pytest.raises(AttributeError, match="are not held for rows out of core"):
         model.environments_  # noqa: B018
 
 
 def test_any_final_model_out_of_core(tmp_path):
-    places = homes(table(), tmp_path)
+    places = backends(table(), tmp_path)
     final = HistGradientBoostingRegressor(max_iter=5, random_state=0)
     held = HRMRegressor(final_estimator=final, random_state=0).fit(*places["memory"])
     read = HRMRegressor(final_estimator=final, random_state=0).fit(*places["parquet"])
@@ -197,7 +197,7 @@ def test_any_final_model_out_of_core(tmp_path):
 
 
 def test_blocks_without_a_target_are_refused(tmp_path):
-    homes(table(), tmp_path)
+    backends(table(), tmp_path)
     source = ParquetBlocks(tmp_path, None, NAMES)
     with pytest.raises(ValueError, match="must carry a target"):
         HRMRegressor().fit(source)

@@ -13,6 +13,8 @@ from hetrisk.bench.fits import fitted, selection_bias
 from hetrisk.bench.metric import AT_LEAST, Metric, Size
 from hetrisk.estimators.hrm import HRMRegressor
 
+CASE = "backends"
+
 
 def same_answer(size: Size) -> list[Metric]:
     """Largest difference of a coefficient, and whether the same features were kept."""
@@ -22,7 +24,7 @@ def same_answer(size: Size) -> list[Metric]:
     from hetrisk.blocks import ParquetBlocks
 
     array: Any = import_module("dask.array")
-    n, d = size.homes_rows, 10
+    n, d = size.backend_rows, 10
     X, y = selection_bias(n, d)
     columns = {f"x{j}": X[:, j] for j in range(d)} | {"y": y}
     with TemporaryDirectory() as folder:
@@ -38,6 +40,8 @@ def same_answer(size: Size) -> list[Metric]:
     same = all(np.array_equal(m.support_, first.support_) for m in models[1:])
     note = f"arrays, Parquet, dask; n = {n:,}, d = {d}, {int(first.support_.sum())} features kept"
     return [
-        Metric("homes", "largest relative difference of a coefficient", gap, bound=1e-8, note=note),
-        Metric("homes", "same features kept", float(same), bound=1.0, sense=AT_LEAST, note=note),
+        Metric(
+            "backends", "largest relative difference of a coefficient", gap, bound=1e-8, note=note
+        ),
+        Metric("backends", "same features kept", float(same), bound=1.0, sense=AT_LEAST, note=note),
     ]

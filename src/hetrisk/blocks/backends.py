@@ -1,4 +1,4 @@
-"""Which home a table has: what estimators are given, as `Blocks`."""
+"""Which backend holds a table: what estimators are given, as `Blocks`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The scikit-learn face of the baselines: validate, solve, and translate the weights back.
 
-A method is a `Method` that maps a `Problem` to weights; together with `LinearRegressorShell` or
-`LinearClassifierShell` it becomes an estimator. Labels with more than two classes are learned
+A method is a `Method` that maps a `Problem` to weights; together with `LinearRegressorBase` or
+`LinearClassifierBase` it becomes an estimator. Labels with more than two classes are learned
 one class against the rest.
 """
 
@@ -71,7 +71,7 @@ class Method(BaseEstimator, ABC):
         )
 
 
-class LinearRegressorShell(RegressorMixin, Method):
+class LinearRegressorBase(RegressorMixin, Method):
     """Least squares face: ``coef_`` (d,), ``intercept_``, ``choices_`` (one `Choice`)."""
 
     def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
@@ -105,7 +105,7 @@ class LinearRegressorShell(RegressorMixin, Method):
         return predicted
 
 
-class LinearClassifierShell(ClassifierMixin, Method):
+class LinearClassifierBase(ClassifierMixin, Method):
     """Logistic face: ``classes_``, ``coef_`` (1 or C, d), ``intercept_``, ``choices_``."""
 
     def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
