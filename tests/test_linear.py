@@ -110,3 +110,37 @@ def test_a_set_without_weight_fits_nothing():
     np.testing.assert_allclose(coef[0], least_squares(m[0]).coef)
     np.testing.assert_array_equal(coef[1], 0.0)
     assert variance[1] == 0.0
+
+
+@given(st.integers(0, 10_000), st.floats(-320, 0), st.booleans())
+def test_a_set_that_shrinks_to_a_few_rows_ends_no_fit(seed, smallest, binary):
+    """Weights down to the smallest numbers there are: finite coefficients, and no error."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((30, 4)) < 0.2).astype(float) if binary else rng.normal(size=(30, 4))
+    y = rng.normal(size=30)
+    shares = np.column_stack([np.ones(30), 10.0 ** rng.uniform(smallest, 0, 30)])
+    coef, intercept, variance = least_squares_many(moments(Rows(X, y, np.ones(30)), shares))
+    assert np.isfinite(coef).all()
+    assert np.isfinite(intercept).all()
+    assert (variance >= 0).all()
+
+
+def test_moments_that_are_not_finite_leave_the_others_alone():
+    rng = np.random.default_rng(0)
+    m = moments(Rows(rng.normal(size=(50, 3)), rng.normal(size=50), np.ones(50)))
+    scatter = np.stack([m.scatter, np.full_like(m.scatter, np.nan)])
+    both = Moments(np.stack([m.weight] * 2), np.stack([m.mean] * 2), scatter)
+    coef, _, _ = least_squares_many(both)
+    np.testing.assert_allclose(coef[0], least_squares(m).coef, rtol=1e-10)
+    np.testing.assert_array_equal(coef[1], 0.0)
+
+
+def test_a_column_that_is_constant_in_one_set_has_no_coefficient_there():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    X[:30, 1] = 1.0
+    shares = np.column_stack([np.arange(60) < 30, np.arange(60) >= 30]).astype(float)
+    y = X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=60)
+    coef, _, _ = least_squares_many(moments(Rows(X, y, np.ones(60)), shares))
+    assert coef[0, 1] == 0.0
+    np.testing.assert_allclose(coef[[0, 1, 1], [0, 0, 1]], 1.0, atol=0.1)

@@ -12,6 +12,7 @@ from scipy.special import logsumexp, softmax
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.mixture.criteria import criterion_value, fit_of, n_parameters, select_mixture
 from hetrisk.core.mixture.mixture import MixtureParameters, em, fit_mixture
+from hetrisk.core.numerics import ensemble
 from hetrisk.core.numerics.ensemble import Mixtures, squared
 from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
 from hetrisk.core.numerics.linear import least_squares
@@ -413,3 +414,28 @@ def test_extrapolated_variances_stay_above_the_floor(seed):
         max_iter=10,
     )
     assert found.value.variance.min() >= 1e-3 * np.mean(residual**2) * (1 - 1e-9)
+
+
+def test_a_step_past_all_numbers_is_given_up_and_ends_no_fit():
+    """One of two mixtures is stretched beyond the largest number; the other climbs on."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    rows = Rows(X, X[:, 0] + 0.3 * rng.normal(size=80), np.ones(80))
+    family = Gaussian()
+    design = family.design(rows)
+    rules = ensemble.Rules(family, variance_floor=1e-3)
+
+    def evaluate(mixtures):
+        return ensemble.expectation(design, mixtures, family, np.ones((1, 80)))
+
+    theta = rng.normal(size=(2, 2, 1, 3))
+    start = ensemble.Mixtures(np.full((2, 2), 0.5), theta, np.ones((2, 2)))
+    state = ensemble.begin(evaluate, start, rules)
+    far = theta.copy()
+    far[1] = 1e308
+    before = ensemble.Mixtures(start.weights, far, start.variance)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(3):
+            state = ensemble.climb(evaluate, replace(state, before=before), rules)
+            assert np.isfinite(state.mixtures.theta).all()
+    assert (state.objective >= ensemble.begin(evaluate, start, rules).objective).all()

@@ -2,7 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from hetrisk.reproduce.agreement import cells, erm_agreement, hrm_agreement, orderings
+from hetrisk.reproduce.agreement import (
+    cells,
+    erm_agreement,
+    hrm_agreement,
+    orderings,
+    overview,
+)
 from hetrisk.reproduce.panels import Cell, Filled, Row
 from hetrisk.reproduce.targets import TARGETS
 
@@ -57,3 +63,11 @@ def test_cells_without_a_published_number_do_not_count():
     (panel,) = tables["table1"]
     row = replace(panel.rows[0], cells={"mean": Cell(0.5, None, None, None)})
     assert not list(cells({"table1": [replace(panel, rows=(row,))]}, "erm"))
+
+
+def test_the_overview_has_one_line_a_setting():
+    lines = overview(filled(hrm=(0.45, 0.447)))
+    assert lines[0][0] == "setting"
+    assert len(lines) == 2
+    assert lines[1][lines[0].index("HRM (default)")] == "0.450 (paper 0.447)"
+    assert overview({"table1": []}) == lines[:1]

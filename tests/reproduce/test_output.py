@@ -124,7 +124,12 @@ def test_the_command_writes_everything(small_run):
     }
     records = Records(out / "records.jsonl").read().values()
     assert len(records) == 2 * 2 * 2
-    assert "Table 2" in (out / "doc.md").read_text()
+    short, every = (out / "doc.md").read_text(), (out / "doc" / "records.md").read_text()
+    assert "| table2, Scenario 1: n_phi = 9, n_psi = 1 |" in short
+    assert "doc/records.md" in short
+    assert "## Table 2" in every
+    assert "| ERM |" in every
+    assert "(../doc.md)" in every
 
 
 def test_the_command_goes_on_where_it_ended(small_run):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hetrisk.reproduce.methods import METHODS
-from hetrisk.reproduce.panels import SPREAD, Cell, Filled, fill
+from hetrisk.reproduce.panels import SPREAD, Cell, Filled, Row, fill
 from hetrisk.reproduce.records import Record
 from hetrisk.reproduce.tables import markdown_table, number
 from hetrisk.reproduce.targets import TARGETS
@@ -47,6 +47,36 @@ def cells(tables: Mapping[str, Sequence[Filled]], method: str) -> Iterator[Numbe
             for column, cell in (row.cells if row else {}).items():
                 if cell.paper is not None:
                     yield Numbered(table, filled.panel.title, column, cell)
+
+
+OVERVIEW = ("erm", "irm", "hrm-gates", "hrm", "oracle")
+
+
+def overview(tables: Mapping[str, Sequence[Filled]]) -> list[list[str]]:
+    """One line a panel: mean error of a few methods, ours beside the paper's, heading first."""
+    heading = ["setting", *(METHODS[name].label for name in OVERVIEW), "exact sets (default)"]
+    lines = [heading]
+    for name, panels in tables.items():
+        for filled in panels:
+            rows = {method: filled.row(method) for method in OVERVIEW}
+            if any(row is not None and row.cells for row in rows.values()):
+                hrm = rows["hrm"]
+                exact = "" if hrm is None or hrm.exact is None else f"{hrm.exact}/{hrm.n_seeds}"
+                numbers = [_mean_cell(row) for row in rows.values()]
+                lines.append([f"{name}, {filled.panel.title}", *numbers, exact])
+    return lines
+
+
+def _mean_cell(row: Row | None) -> str:
+    """Mean over environments, and the paper's in brackets."""
+    if row is None or not row.cells:
+        return ""
+    counted = [row.cells["mean"]] if "mean" in row.cells else list(row.cells.values())
+    published = [cell.paper for cell in counted if cell.paper is not None]
+    ours = number(sum(cell.ours for cell in counted) / len(counted))
+    if len(published) < len(counted):
+        return ours
+    return f"{ours} (paper {number(sum(published) / len(published))})"
 
 
 def erm_agreement(tables: Mapping[str, Sequence[Filled]]) -> str:

@@ -13,6 +13,7 @@ from hetrisk.reproduce.agreement import (
     filled_tables,
     hrm_agreement,
     orderings,
+    overview,
 )
 from hetrisk.reproduce.output import Section, timing_rows
 from hetrisk.reproduce.records import Record
@@ -27,34 +28,53 @@ def write_document(
     n_seeds: int,
     out: Path,
 ) -> None:
-    """Write the report to ``path`` and its figures into a folder of the same name beside it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write the report to ``path``; its figures and every table go into a folder beside it.
+
+    The folder has the name of the report. The report says what a reader needs; ``records.md`` in
+    the folder holds every panel, cell by cell.
+    """
     folder = path.with_suffix("")
-    shown = {}
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = dict.fromkeys(TARGETS, "Not run.")
     for section in sections:
-        parts = [f"#### {title}\n\n{markdown_table(lines)}" for title, lines in section.tables]
-        if section.image:
-            folder.mkdir(exist_ok=True)
-            write_bytes(folder / section.image, (out / section.image).read_bytes())
-            link = f"![{section.caption}]({folder.name}/{section.image})\n\n{section.caption}"
-            parts.insert(0, link)
-        elif section.problem:
-            parts.insert(0, f"No figure: {section.problem}")
-        shown[section.name] = "\n\n".join(parts)
+        figures[section.name] = _figure(section, folder, out)
     tables = filled_tables(records, n_seeds)
-    text = _template().render(
+    hrm = {name: hrm_agreement(tables, name) for name in ("hrm", "hrm-gates")}
+    text = _template("reproduction.md").render(
+        overview=markdown_table(overview(tables)),
         erm=erm_agreement(tables),
-        hrm={name: hrm_agreement(tables, name) for name in ("hrm", "hrm-gates")},
-        orderings="\n".join(orderings(tables, name) for name in ("dro", "eiil", "irm")),
-        sections={name: shown.get(name, "Not run.") for name in TARGETS},
+        hrm={name: found.split("\n")[0] for name, found in hrm.items()},
+        figures=figures,
         titles={name: target.title for name, target in TARGETS.items()},
         timings=markdown_table(timing_rows(records)),
         n_seeds=n_seeds,
+        records=f"{folder.name}/records.md",
     )
     write_bytes(path, text.encode())
+    every = {
+        section.title: [(title, markdown_table(lines)) for title, lines in section.tables]
+        for section in sections
+        if section.tables
+    }
+    details = _template("records.md").render(
+        page=f"../{path.name}",
+        hrm=hrm,
+        orderings="\n".join(orderings(tables, name) for name in ("dro", "eiil", "irm")),
+        sections=every,
+        n_seeds=n_seeds,
+    )
+    write_bytes(folder / "records.md", details.encode())
 
 
-def _template() -> Template:
+def _figure(section: Section, folder: Path, out: Path) -> str:
+    """Copy a section's figure beside the report, and return the link to it."""
+    if not section.image:
+        return f"No figure: {section.problem}" if section.problem else ""
+    write_bytes(folder / section.image, (out / section.image).read_bytes())
+    return f"![{section.caption}]({folder.name}/{section.image})\n\n{section.caption}"
+
+
+def _template(name: str) -> Template:
     # Markdown, not HTML: the text is the project's own and the cells are already made harmless.
     environment = Environment(
         loader=PackageLoader("hetrisk.reproduce", "templates"),
@@ -62,4 +82,4 @@ def _template() -> Template:
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
-    return environment.get_template("reproduction.md")
+    return environment.get_template(name)

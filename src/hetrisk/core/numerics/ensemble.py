@@ -46,12 +46,22 @@ class Mixtures:
         return Mixtures(self.weights[index], self.theta[index], self.variance[index])
 
     def towards(self, other: Mixtures, share: FloatArray) -> Mixtures:
-        """Move the share (R,) of the way to the other mixtures."""
-        t = share[:, None]
+        """Move the share (R,) of the way to the other mixtures; all of it is the others exactly.
+
+        A step that was too long may have left the numbers: what is given up must not show.
+        """
+
+        def moved(a: FloatArray, b: FloatArray) -> FloatArray:
+            t = share.reshape(-1, *[1] * (a.ndim - 1))
+            with np.errstate(invalid="ignore", over="ignore"):
+                between = a + t * (b - a)
+            mixed: FloatArray = np.where(t == 1.0, b, np.where(t == 0.0, a, between))
+            return mixed
+
         return Mixtures(
-            self.weights + t * (other.weights - self.weights),
-            self.theta + t[..., None, None] * (other.theta - self.theta),
-            self.variance + t * (other.variance - self.variance),
+            moved(self.weights, other.weights),
+            moved(self.theta, other.theta),
+            moved(self.variance, other.variance),
         )
 
 

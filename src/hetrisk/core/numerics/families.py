@@ -113,11 +113,11 @@ class Gaussian(Family):
     def improve(
         self, sums: Moments, theta: FloatArray, penalty: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Weighted least squares; a set of no weight keeps its coefficients."""
+        """Weighted least squares; a set of no weight, or past all numbers, keeps its own."""
         coef, intercept, variance = least_squares_many(sums)
         solved = np.concatenate([intercept[..., None], coef], axis=-1)[..., None, :]
-        weighty = sums.weight > 0
-        return np.where(weighty[..., None, None], solved, theta), variance
+        sound = (sums.weight > 0) & np.isfinite(solved).all(axis=(-2, -1))
+        return np.where(sound[..., None, None], solved, theta), variance
 
     def predictor_of(self, scores: FloatArray) -> FloatArray:
         """The one score."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from hetrisk.core.numerics.floors import SINGULAR, TINY
+from hetrisk.core.numerics.floors import ROUNDING, SINGULAR, TINY
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 
@@ -94,14 +94,25 @@ def least_squares_many(m: Moments) -> tuple[FloatArray, FloatArray, FloatArray]:
     -------
     coef (..., d), intercept (...) and residual mean square (...). Systems are scaled to unit
     diagonal and solved together by Cholesky; if one of them is singular, all of them by
-    minimum-norm least squares through their eigenvectors.
+    minimum-norm least squares through their eigenvectors. A column that varies in one of them
+    by rounding alone, beside what it does in the others, has coefficient zero there; moments
+    that are not finite leave zero coefficients, and never an error for the others.
     """
     d = m.mean.shape[-1] - 1
     covariance = m.covariance
-    gram, cross = covariance[..., :d, :d], covariance[..., :d, d]
-    scale = np.sqrt(np.maximum(np.diagonal(gram, axis1=-2, axis2=-1), 0.0))
-    scale = np.where(scale > 0, scale, 1.0)
-    scaled = gram / (scale[..., :, None] * scale[..., None, :])
+    sound = np.isfinite(covariance).all(axis=(-2, -1), keepdims=True)
+    covariance = np.where(sound, covariance, 0.0)
+    spread = np.diagonal(covariance, axis1=-2, axis2=-1)[..., :d]
+    most = spread.max(axis=tuple(range(spread.ndim - 1)), initial=0.0)
+    varies = spread > ROUNDING**2 * most
+    both = varies[..., :, None] & varies[..., None, :]
+    gram = np.where(both, covariance[..., :d, :d], 0.0)
+    cross = np.where(varies, covariance[..., :d, d], 0.0)
+    scale = np.where(varies, np.sqrt(np.where(varies, spread, 1.0)), 1.0)
+    # One division after the other: the product of two tiny scales would be zero. And what is
+    # beyond 1 is rounding: these are correlations.
+    scaled = np.clip(gram / scale[..., :, None] / scale[..., None, :], -1.0, 1.0)
+    scaled = np.where(both | ~np.eye(d, dtype=bool), scaled, 1.0)
     coef = _solve_many(scaled, cross / scale) / scale
     intercept = m.mean[..., d] - (m.mean[..., :d] * coef).sum(axis=-1)
     fitted = (gram @ coef[..., None])[..., 0]
