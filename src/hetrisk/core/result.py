@@ -264,8 +264,8 @@ class ReachCurve:
     ----------
     reach : (G,) grid.
     error, error_erm : (G,) expected error of this model and of plain ERM.
-    low, high, low_erm, high_erm : (G,) 90 % bands: what resamples of the rows and the
-        environments' own noise make of it.
+    low, high, low_erm, high_erm : (G,) bands for the worst environment to come: the spread of
+        the environments seen, and the noise of the rows.
     left_out : columns that would be left out at each reach.
     unit : "RMSE", or "root Brier score" for labels.
     break_even : the reach from which on this model is the better one; 0 from the start, inf never.

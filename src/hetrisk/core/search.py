@@ -62,11 +62,7 @@ def discover(
     if used:
         return _decided(rows, family, groups, settings, tested, used)
     if settings.environments is not None:
-        reason = "The environments named do not differ beyond chance"
-        record = tested[0] if tested else None
-        reason += f" (p = {record.p_value:.2g})." if record else ": there is only one."
-        found = plain_result(rows, family, groups, settings, HOMOGENEOUS, reason)
-        return replace(found, sources=tuple(_record(t, settings) for t in tested))
+        return _decided(rows, family, groups, settings, tested, tested)
     found = ask_the_rows(rows, family, groups, settings)
     records = tuple(_record(t, settings) for t in tested)
     return replace(found, sources=(*records, *found.sources))
@@ -144,6 +140,7 @@ def _decided(
         groups,
         settings,
         error_unit(family),
+        chance=None if used[0].used else used[0].p_value,
     )
     first = min(used, key=lambda t: t.p_value)
     return SearchResult(

@@ -85,6 +85,7 @@ def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
             f"environments must name every row; {len(missing)} are missing, the first in row "
             f"{missing[0]}. (As hints=, missing values are allowed.)"
         )
+    values = _as_numbers(values)
     codes, levels = pd.factorize(values, sort=True)
     if len(levels) < 2:
         raise ValueError(_ONE.format(levels[0]))
@@ -99,9 +100,22 @@ def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
     return codes.astype(np.float64), tuple(map(_shown, levels)), ordered
 
 
+def _as_numbers(values: pd.Series) -> pd.Series:
+    """Text that is numbers throughout, such as years, as numbers: they have an order."""
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return values
+    levels = pd.unique(values)
+    numbers = pd.to_numeric(pd.Series(levels), errors="coerce")
+    if numbers.isna().any() or numbers.nunique() < len(levels):
+        return values
+    return values.map(dict(zip(levels, numbers, strict=True)))
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, pd.Timestamp):
         return str(value.date() if value == value.normalize() else value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return str(value)
 
 

@@ -70,6 +70,7 @@ def decide(
     groups: IntArray,
     settings: SearchSettings,
     unit: str,
+    chance: float | None = None,
 ) -> Decision:
     """Choose columns or directions at the reach asked for; keep plain ERM where that pays more.
 
@@ -80,6 +81,7 @@ def decide(
     p_value : (d,) that a column's coefficient is the same everywhere.
     names : of the environments.
     unit : of the error.
+    chance : where the environments do not differ beyond chance, the p-value that says so.
     """
     d, reach = environments.n_columns, settings.reach
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
@@ -95,6 +97,12 @@ def decide(
     drawn = curve(environments, found.line, reach, sets, lines, unit)
     agreement = again.agreement(at, full)
     verdict, reason = _verdict(found, drawn, agreement, varies, environments, settings)
+    if chance is not None:
+        verdict = HOMOGENEOUS
+        reason = (
+            f"The {len(environments.rows)} environments do not differ beyond chance "
+            f"(p = {chance:.2g}): plain ERM on all columns."
+        )
     if verdict != INVARIANT:
         found = _plain(environments)
         drawn = curve(environments, found.line, reach, sets, again.lines(full, full), unit)
