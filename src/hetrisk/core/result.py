@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
 
@@ -308,6 +309,7 @@ class SearchResult:
     coef, intercept : the linear model, (d,) and a float, or (C, d) and (C,) for C > 2 classes;
         None to leave the refit on ``support`` to the estimator.
     row_factors : how many times each row counts in that refit; None for once.
+    moments : of (x, y) in each environment, where the target is one number; None otherwise.
     directions, offsets : (d, t) and (t,) linear scores to use in place of columns; None for
         columns.
     """
@@ -330,6 +332,7 @@ class SearchResult:
     row_factors: Callable[[Rows], FloatArray] | None = None
     directions: FloatArray | None = None
     offsets: FloatArray | None = None
+    moments: Moments | None = None
 
 
 @dataclass(frozen=True)

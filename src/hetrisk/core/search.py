@@ -15,8 +15,9 @@ from scipy.stats import norm
 
 from hetrisk.core.mixture.mixture import MixtureParameters
 from hetrisk.core.numerics.cells import Assignment
-from hetrisk.core.numerics.comparison import environment_fits
+from hetrisk.core.numerics.comparison import environment_fits, moment_fits
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.paper import loop
@@ -157,6 +158,9 @@ def _decided(
         verdict=decision.verdict,
         reason=decision.reason,
         history=(step(decision.support, len(environments.rows), decision.curve, settings),),
+        coef=decision.coef[1:, 0] if family.closed_form else None,
+        intercept=float(decision.coef[0, 0]) if family.closed_form else None,
+        moments=first.proposal.merged.cells.moments(1) if family.closed_form else None,
         directions=decision.coef[1:] if _shrunk(decision.verdict, settings) else None,
         offsets=decision.coef[0] if _shrunk(decision.verdict, settings) else None,
         row_factors=_row_factors(decision, environments, used, settings.reach),
@@ -210,6 +214,11 @@ class AssignedPartition(Partition):
         """Number of environments."""
         return self.assignment.n_environments
 
+    @property
+    def needs_features(self) -> bool:
+        """Rows say themselves where they belong."""
+        return False
+
     def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n, K) probabilities by the regressions of the environments."""
         return self.fits.responsibilities(X, y)
@@ -231,12 +240,15 @@ def _partition(rows: RowSource, family: Family, tested: Tested) -> Partition:
     """The environments of a source, with a regression in each to place other rows by."""
     assignment = tested.proposal.assignment
     carried = AssignedPartition(assignment, _no_mixture(assignment.n_environments, family))
-    fits = environment_fits(rows, family, carried)
-    weights = fits.weight / max(float(fits.weight.sum()), 1e-300)
+    cells = tested.proposal.merged.cells
+    if family.closed_form:
+        fits = moment_fits(cells.moments(family.n_targets))
+    else:
+        fits = environment_fits(rows, family, carried)
+    weights = fits.weight / max(float(fits.weight.sum()), TINY)
     variance = np.ones(len(weights))
     if family.has_variance:
-        held = tested.proposal.merged.cells.weight.sum(axis=1) > 0
-        variance[held] = np.maximum(tested.found.fits.own, 1e-12)
+        variance[cells.weight.sum(axis=1) > 0] = np.maximum(tested.found.fits.own, TINY)
     return replace(
         carried, fits=MixtureParameters(weights, fits.coef, fits.intercept, variance, family)
     )

@@ -14,9 +14,12 @@ from hetrisk.core.numerics.comparison import (
     environment_fits,
     environment_moments,
     membership,
+    moment_fits,
 )
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.linear import least_squares
+from hetrisk.core.numerics.linear import risk as mean_square
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, Rows, Summed
@@ -64,19 +67,33 @@ class _LossSums(Summed):
 
 
 def summarise(
-    rows: Blocks, family: Family, partition: Partition, scale: Scale, model: Losses
+    rows: Blocks,
+    family: Family,
+    partition: Partition,
+    scale: Scale,
+    model: Losses,
+    linear: tuple[FloatArray, float] | None = None,
+    environments: Moments | None = None,
 ) -> EnvironmentSummary:
     """Describe the environments of a partition of standardised rows.
 
     ``model`` returns the loss of the fitted model on each row of a block (squared error or
-    0/1), on the standardised scale.
+    0/1), on the standardised scale. Where the model is ``linear`` (coefficients and intercept, on
+    that scale) and the moments of the ``environments`` are known, no row is looked at.
     """
-    fits = environment_fits(rows, family, partition)
-    m = environment_moments(rows, partition)
-    coef, intercept = plain_fit(rows, family)
-    plain = partial(linear_losses, family=family, coef=coef, intercept=intercept)
-    sums = rows.sum(partial(_loss_pass, partition=partition, models=(model, plain)))
-    risk, risk_erm = sums.loss / np.maximum(sums.weight, TINY)
+    if linear is not None and environments is not None:
+        m, fits = environments, moment_fits(environments)
+        pooled = least_squares(m.pooled())
+        models = (linear, (pooled.coef, pooled.intercept))
+        risk, risk_erm = np.array(
+            [[mean_square(m[k], *one) for k in range(len(m.weight))] for one in models]
+        )
+    else:
+        fits, m = environment_fits(rows, family, partition), environment_moments(rows, partition)
+        coef, intercept = plain_fit(rows, family)
+        plain = partial(linear_losses, family=family, coef=coef, intercept=intercept)
+        sums = rows.sum(partial(_loss_pass, partition=partition, models=(model, plain)))
+        risk, risk_erm = sums.loss / np.maximum(sums.weight, TINY)
     risk, risk_erm = (family.risk(r, float(scale.spread[-1])) for r in (risk, risk_erm))
     variances = np.diagonal(m.covariance, axis1=1, axis2=2)[:, :-1]
     return EnvironmentSummary(

@@ -20,6 +20,8 @@ from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
+from hetrisk.core.numerics.linear import least_squares
+from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
 from hetrisk.core.result import SearchResult
 
@@ -42,15 +44,21 @@ def linear_fit(rows: Blocks, family: Family, found: SearchResult) -> tuple[Float
 
 
 def plain_fit(
-    rows: Blocks, family: Family, columns: BoolArray | None = None
+    rows: Blocks,
+    family: Family,
+    columns: BoolArray | None = None,
+    known: Moments | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Least squares or logistic regression on some columns, the others at zero.
 
-    Labels get the penalty scikit-learn has by default, ``C = 1`` on standardised features: half
-    the squared coefficients against the sum of the log losses. It vanishes as rows are added,
-    and keeps labels that can be separated finite. All rows are one, whatever environments they
-    carry.
+    ``known`` are the moments of environments that make up all rows, where they are at hand. Labels
+    get the penalty scikit-learn has by default, ``C = 1`` on standardised features: half the
+    squared coefficients against the sum of the log losses. It vanishes as rows are added, and
+    keeps labels that can be separated finite. All rows are one, whatever environments they carry.
     """
+    if known is not None and family.closed_form:
+        line = least_squares(known.pooled(), columns)
+        return line.coef, np.asarray(line.intercept)
     ridge = 0.0 if family.closed_form else 1.0 / max(float(rows.sum(_weight)), TINY)
     fit = fit_glm(rows, family, columns=columns, ridge=ridge)
     if family.n_outputs == 1:

@@ -155,13 +155,18 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         self._keep_result(found, scale)
         self._fit_final(rows, standard, found)
         self.environment_summary_ = summarise(
-            standard, family, found.partition, scale, self._row_losses()
+            standard,
+            family,
+            found.partition,
+            scale,
+            self._row_losses(),
+            self._standard_line() if self.final_estimator is None else None,
+            found.moments,
         )
         self._environment_proba = None
         if isinstance(rows, ArrayBlocks):
-            self._environment_proba = standard.collect(
-                partial(membership, partition=found.partition)
-            )
+            seen = standard if found.partition.needs_features else rows
+            self._environment_proba = seen.collect(partial(membership, partition=found.partition))
         if found.verdict == UNSTABLE:
             warnings.warn(f"{found.reason} Plain ERM is used.", UnstableWarning, stacklevel=2)
         return self
@@ -253,7 +258,7 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         self.n_rounds_ = len({record.round for record in found.history})
 
     def _fit_final(self, rows: Blocks, standard: Blocks, found: SearchResult) -> None:
-        coef, intercept = plain_fit(standard, self._family)
+        coef, intercept = plain_fit(standard, self._family, known=found.moments)
         self.erm_coef_ = self._scale.coef(coef)
         self.erm_intercept_ = self._scale.intercept(coef, intercept)
         if self.final_estimator is None:
@@ -270,11 +275,15 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         target = self._labels(sample.y)
         self.final_estimator_ = fit_estimator(self.final_estimator, sample, self.support_, target)
 
+    def _standard_line(self) -> tuple[Any, Any]:
+        """Coefficients and intercept of the linear model on standardised rows."""
+        coef = self.coef_ * self._scale.spread[:-1] / self._scale.spread[-1]
+        shift = self.intercept_ + self.coef_ @ self._scale.centre[:-1] - self._scale.centre[-1]
+        return coef, shift / self._scale.spread[-1]
+
     def _row_losses(self) -> Callable[[Rows], FloatArray]:
         if self.final_estimator is None:
-            coef = self.coef_ * self._scale.spread[:-1] / self._scale.spread[-1]
-            shift = self.intercept_ + self.coef_ @ self._scale.centre[:-1] - self._scale.centre[-1]
-            intercept = shift / self._scale.spread[-1]
+            coef, intercept = self._standard_line()
             return partial(linear_losses, family=self._family, coef=coef, intercept=intercept)
         return partial(
             _model_losses,

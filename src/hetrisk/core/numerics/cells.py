@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource, Summed
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: neighbours fall far apart
@@ -67,6 +68,15 @@ class CellMoments(Summed):
             self.square[:, chosen].sum(axis=1, keepdims=True),
             self.gram[:, chosen].sum(axis=1, keepdims=True),
         )
+
+    def moments(self, n_targets: int) -> Moments:
+        """Moments of (x, y) in each environment, for one target."""
+        if n_targets != 1:
+            raise ValueError(f"n_targets must be 1; got {n_targets}.")
+        weight, gram = self.weight.sum(axis=1), self.gram.sum(axis=1)
+        mean = gram[:, 0, 1:] / np.where(weight > 0, weight, 1.0)[:, None]
+        outer = weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
+        return Moments(weight, mean, gram[:, 1:, 1:] - outer)
 
     @property
     def effective_rows(self) -> FloatArray:

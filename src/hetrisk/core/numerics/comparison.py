@@ -10,6 +10,7 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.glm import fit_glms
+from hetrisk.core.numerics.linear import least_squares
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
@@ -66,6 +67,17 @@ def environment_fits(
     if family.n_outputs == 1:
         coef, error, intercept = coef[:, 0], error[:, 0], intercept[:, 0]
     return EnvironmentFits(np.array([fit.weight for fit in fits]), coef, error, intercept)
+
+
+def moment_fits(environments: Moments) -> EnvironmentFits:
+    """Least squares in every environment, from its moments."""
+    fits = [least_squares(environments[k]) for k in range(len(environments.weight))]
+    return EnvironmentFits(
+        environments.weight,
+        np.stack([fit.coef for fit in fits]),
+        np.stack([fit.standard_error for fit in fits]),
+        np.array([fit.intercept for fit in fits]),
+    )
 
 
 def instability(fits: EnvironmentFits) -> tuple[FloatArray, FloatArray]:
