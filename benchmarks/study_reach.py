@@ -147,9 +147,7 @@ def _counts(found: np.ndarray) -> str:
 
 
 def study_real(options: argparse.Namespace) -> None:
-    print(
-        "| split | rows | error / ERM | verdict | left out | s |\n| --- | --- | --- | --- | --- | --- |"
-    )
+    print("| split | rows | error / ERM | verdict | left out | s |\n| " + "--- | " * 6)
     found = ratios(options, options.reach, show=True)
     print(f"\n{len(found)} splits: harmed | helped | geometric mean | worst: {_counts(found)}")
 

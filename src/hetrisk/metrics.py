@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.metrics import log_loss
 from sklearn.utils.multiclass import type_of_target
@@ -23,9 +24,13 @@ from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinom
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import GLMFit, fit_glms
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.reach.curve import GRID, draw
+from hetrisk.core.reach.residuals import residual_lines
+from hetrisk.core.result import ReachCurve
 from hetrisk.datasets.task import CLASSIFICATION, REGRESSION, TASK_TYPES, ShiftTask
 from hetrisk.estimators.memberships import memberships
 from hetrisk.estimators.mixture import EnvironmentMixture
+from hetrisk.estimators.side import read_side
 
 __all__ = [
     "LOSSES",
@@ -33,6 +38,7 @@ __all__ = [
     "environment_errors",
     "max_error",
     "mean_error",
+    "reach_curve",
     "std_error",
     "task2vec",
 ]
@@ -337,3 +343,73 @@ def _values(errors: Errors) -> FloatArray:
             f"errors must be one number for each environment; got shape {values.shape}."
         )
     return values
+
+
+def reach_curve(
+    model: Any, X: Any, y: Any, environments: Any, reach: Sequence[float] | None = None
+) -> ReachCurve:
+    """How far the world can move before a fitted model breaks: the reach curve of any model.
+
+    The model is asked what it predicts; nothing else is known of it. In each environment its
+    residuals are regressed on its prediction and the columns: what that would have corrected is
+    the model's regret there, and what the same regression over all rows corrects is set against
+    its risk. For least squares this is the curve that `HRMRegressor` draws of it. Beside it
+    stands plain ERM: a linear model on all columns. Classifiers are judged by the Brier score of
+    their probabilities.
+
+    Parameters
+    ----------
+    model : fitted classifier or regressor, or a pipeline of one.
+    X : (n, d) array or DataFrame, as the model takes it; columns that are not numbers are left to
+        the model.
+    y : (n,) target.
+    environments : (n,) labels.
+    reach : reaches to draw; None for a grid from 0 to 5.
+
+    Returns
+    -------
+    ReachCurve
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from hetrisk.datasets import load_task
+    >>> train = load_task("selection_bias", seed=0).train
+    >>> model = LinearRegression().fit(train.X, train.y)
+    >>> curve = reach_curve(model, train.X, train.y, train.environments)
+    >>> bool(curve.error[-1] > curve.error[0])
+    True
+    """
+    features = _numbers_of(X)
+    observed, predicted = _outputs(model, X, y)
+    side = read_side(environments, None, len(features))
+    if side.labels is None or side.values is None:
+        raise ValueError("environments must be labels (n,); got responsibilities.")
+    at = np.asarray(GRID if reach is None else reach, dtype=np.float64)
+    lines = residual_lines(features, predicted, observed, side.values[:, 0].astype(np.int64))
+    unit = "root Brier score" if hasattr(model, "classes_") else "RMSE"
+    none = [np.ones(features.shape[1], dtype=bool)] * len(at)
+    return draw(at, lines, [], none, unit)
+
+
+def _numbers_of(X: Any) -> FloatArray:
+    """(n, d) the columns of a table that are numbers, standardised; constants left out."""
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    numbers = frame.select_dtypes(["number", "bool"]).to_numpy(np.float64)
+    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    centre = np.nanmean(numbers, axis=0) if numbers.size else np.empty(0)
+    filled = np.where(np.isnan(numbers), centre, numbers) - centre
+    spread = filled.std(axis=0)
+    return np.asarray(filled[:, spread > 0] / spread[spread > 0])
+
+
+def _outputs(model: Any, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+    """(n, t) what came, as numbers, and what the model expected."""
+    if hasattr(model, "classes_"):
+        shares = np.asarray(model.predict_proba(X), dtype=np.float64)
+        observed = (np.asarray(y)[:, None] == np.asarray(model.classes_)).astype(np.float64)
+        if shares.shape[1] == 2:
+            return observed[:, 1:], shares[:, 1:]
+        return observed, shares
+    values = np.asarray(y, dtype=np.float64)
+    return values[:, None], np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)
