@@ -49,6 +49,7 @@ Loss = Callable[[Any, FloatArray, np.ndarray], float]
 # A signal of one percent of the noise: features below it are equally (un)important to every
 # environment, so that the ratio of two estimates of nothing does not look like a difference.
 PRIOR_INFORMATION = 0.01
+LOOKED_AT = 500  # rows on which it is seen whether a model uses a column
 PROBE_RIDGE = 1e-3  # keeps a logistic probe finite where an environment is separable
 
 
@@ -351,9 +352,8 @@ def reach_curve(
     """How far the world can move before a fitted model breaks: the reach curve of any model.
 
     The model is asked what it predicts; nothing else is known of it. In each environment its
-    residuals are regressed on its prediction and the columns: what that would have corrected is
-    the model's regret there, and what the same regression over all rows corrects is set against
-    its risk. For least squares this is the curve that `HRMRegressor` draws of it. Beside it
+    residuals are regressed on its prediction and the columns it uses: what that would correct
+    there, beyond what it would correct over all rows, is the model's regret. For least squares this is the curve that `HRMRegressor` draws of it. Beside it
     stands plain ERM: a linear model on all columns. Classifiers are judged by the Brier score of
     their probabilities.
 
@@ -380,7 +380,7 @@ def reach_curve(
     >>> bool(curve.error[-1] > curve.error[0])
     True
     """
-    features = _numbers_of(X)
+    features = _numbers_of(X, model)
     observed, predicted = _outputs(model, X, y)
     side = read_side(environments, None, len(features))
     if side.labels is None or side.values is None:
@@ -392,15 +392,30 @@ def reach_curve(
     return draw(at, lines, [], none, unit)
 
 
-def _numbers_of(X: Any) -> FloatArray:
-    """(n, d) the columns of a table that are numbers, standardised; constants left out."""
+def _numbers_of(X: Any, model: Any) -> FloatArray:
+    """(n, d) the columns that are numbers and that the model looks at, standardised."""
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    numbers = frame.select_dtypes(["number", "bool"]).to_numpy(np.float64)
+    used = [name for name in frame.select_dtypes(["number", "bool"]) if _uses(model, X, name)]
+    numbers = frame[used].to_numpy(np.float64)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     centre = np.nanmean(numbers, axis=0) if numbers.size else np.empty(0)
     filled = np.where(np.isnan(numbers), centre, numbers) - centre
     spread = filled.std(axis=0)
     return np.asarray(filled[:, spread > 0] / spread[spread > 0])
+
+
+def _uses(model: Any, X: Any, column: Any) -> bool:
+    """Whether predictions change when the values of a column change places."""
+    rows = np.linspace(0, len(X) - 1, min(len(X), LOOKED_AT)).astype(int)
+    some = X.iloc[rows].copy() if isinstance(X, pd.DataFrame) else np.array(np.asarray(X)[rows])
+    predict = getattr(model, "predict_proba", model.predict)
+    before = np.asarray(predict(some))
+    turned = np.roll(rows, len(rows) // 2)
+    if isinstance(some, pd.DataFrame):
+        some[column] = X[column].iloc[turned].to_numpy()
+    else:
+        some[:, column] = np.asarray(X)[turned, column]
+    return not np.array_equal(np.asarray(predict(some)), before)
 
 
 def _outputs(model: Any, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
