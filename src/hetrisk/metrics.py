@@ -353,9 +353,9 @@ def reach_curve(
 
     The model is asked what it predicts; nothing else is known of it. In each environment its
     residuals are regressed on its prediction and the columns it uses: what that would correct
-    there, beyond what it would correct over all rows, is the model's regret. For least squares this is the curve that `HRMRegressor` draws of it. Beside it
-    stands plain ERM: a linear model on all columns. Classifiers are judged by the Brier score of
-    their probabilities.
+    there, beyond what it would correct over all rows, is the model's regret. For least squares
+    this is the curve that `HRMRegressor` draws of it. Beside it stands plain ERM: a linear model
+    on the same columns. Classifiers are judged by the Brier score of their probabilities.
 
     Parameters
     ----------
