@@ -1,43 +1,178 @@
-"""Standardised columns and the way back."""
+"""Units and origins: a search on X times anything, or plus anything, is the same search."""
+
+from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hetrisk import EnvironmentMixture, HRMClassifier, HRMRegressor, InvariantRegressor
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.numerics.families import Bernoulli, Gaussian
+from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.numerics.spread import column_spread
 from hetrisk.estimators.scales import measure_scale
 
+N, D = 300, 5
+RNG = np.random.default_rng(0)
+# Multiples of 2^-10, so that adding up to 1e12 costs no digit.
+X = np.round(RNG.normal(size=(N, D)) * 1024) / 1024
+SIGN = np.where(RNG.random(N) < 0.3, -1.0, 1.0)
+Y = np.round((X[:, 0] - X[:, 1] + SIGN * X[:, 2] + 0.3 * RNG.normal(size=N)) * 1024) / 1024
+SITE = np.where(SIGN > 0, "a", "b")
 
-@given(st.integers(-30, 30), st.integers(0, 10**6))
-def test_a_unit_of_measurement_makes_no_column_constant(power, seed):
+units = st.floats(-250, 250).map(lambda power: 10.0**power)
+offsets = st.floats(-1e12, 1e12)
+
+
+def fitted(X, y=Y):
+    return HRMRegressor(random_state=0).fit(X, y, environments=SITE)
+
+
+@cache
+def plain_model():
+    return fitted(X)
+
+
+def assert_same(model, plain, X_new, y_unit=1.0, tolerance=1e-6):
+    assert model.verdict_ == plain.verdict_
+    np.testing.assert_array_equal(model.support_, plain.support_)
+    np.testing.assert_allclose(
+        model.predict(X_new) / y_unit, plain.predict(X), rtol=0, atol=tolerance
+    )
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(units, min_size=D, max_size=D))
+@example([1e-250] * D)
+@example([1e250] * D)
+@example([1e-19, 1e200, 1e-12, 1.0, 1e12])
+def test_the_unit_of_a_column_decides_nothing(scales):
+    plain = plain_model()
+    assert_same(fitted(X * scales), plain, X * scales)
+
+
+@settings(max_examples=8, deadline=None)
+@given(units)
+@example(1e-250)
+@example(1e155)
+@example(1e250)
+def test_the_unit_of_the_target_decides_nothing(unit):
+    plain = plain_model()
+    model = fitted(X, Y * unit)
+    assert_same(model, plain, X, unit)
+    assert np.isfinite(model.environment_summary_.risk).all()
+    assert np.isfinite(model.environment_summary_.coef).all()
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(offsets, min_size=D, max_size=D))
+@example([1e12] * D)
+def test_the_origin_of_a_column_decides_nothing(shifts):
+    plain = plain_model()
+    moved = X + np.round(shifts)
+    # A number near 1e12 is known to four digits after the point; so is what is computed from it.
+    assert_same(fitted(moved), plain, moved, tolerance=1e-2)
+
+
+@settings(max_examples=8, deadline=None)
+@given(offsets)
+def test_the_origin_of_the_target_decides_nothing(shift):
+    shift = np.round(shift)
+    model = fitted(X, Y + shift)
+    plain = plain_model()
+    assert model.verdict_ == plain.verdict_
+    np.testing.assert_array_equal(model.support_, plain.support_)
+    np.testing.assert_allclose(model.predict(X) - shift, plain.predict(X), rtol=0, atol=1e-2)
+
+
+def test_without_environments_units_decide_nothing_either():
+    hidden = np.where(RNG.random(N) < 0.3, -1.0, 1.0) * X[:, 2] + X[:, 0]
+    plain = HRMRegressor(random_state=0).fit(X, hidden)
+    for unit in (1e-12, 1e200):
+        model = HRMRegressor(random_state=0).fit(X * unit, hidden * 1e-12)
+        assert model.verdict_ == plain.verdict_
+        np.testing.assert_array_equal(model.support_, plain.support_)
+
+
+@pytest.mark.parametrize("unit", [1e-250, 1e-19, 1e155, 1e200, 1e250])
+def test_every_estimator_takes_every_unit(unit):
+    labels = np.where(Y > 0, "up", "down")
+    classifier = HRMClassifier(random_state=0).fit(X * unit, labels, environments=SITE)
+    np.testing.assert_array_equal(
+        classifier.predict(X * unit),
+        HRMClassifier(random_state=0).fit(X, labels, environments=SITE).predict(X),
+    )
+    invariant = InvariantRegressor().fit(X * unit, Y * unit, SITE)
+    np.testing.assert_allclose(
+        invariant.predict(X * unit) / unit, InvariantRegressor().fit(X, Y, SITE).predict(X), 1e-5
+    )
+    mixture = EnvironmentMixture(n_environments=2, random_state=0).fit(X * unit, Y)
+    assert np.isfinite(mixture.predict_proba(X * unit, Y)).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "match"),
+    [
+        (X * [1e305, 1, 1, 1, 1], Y, r"column 0 of X \(spread 9e\+304\) holds numbers beyond 1e"),
+        (X * [1, 1e-305, 1, 1, 1], Y, r"column 1 of X .* varies by less than 1e-300"),
+        (X * [1, 1, 1e-200, 1, 1], Y * 1e200, "column 2 of X .* no coefficient can be written"),
+        (X, Y * 1e305, "y holds numbers as large as"),
+    ],
+)
+def test_what_no_double_can_hold_is_named(X, y, match):
+    with pytest.raises(ValueError, match=match):
+        fitted(X, y)
+
+
+def test_the_column_is_named_where_it_has_a_name():
+    import pandas as pd
+
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(b=X[:, 1] * 1e-305)
+    with pytest.raises(ValueError, match="column 'b' of X"):
+        fitted(frame)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -3e-200, 1e12 / 3, 7e250])
+def test_a_constant_column_is_constant_in_any_unit(value):
+    table = X.copy()
+    table[:, 3] = value
+    scale = measure_scale(ArrayBlocks(table, Y), Gaussian())
+    assert scale.constant.tolist() == [False, False, False, True, False]
+    table[::2, 3] = value * (1 + 2e-16)  # by rounding
+    assert measure_scale(ArrayBlocks(table, Y), Gaussian()).constant[3]
+
+
+def test_rows_without_weight_do_not_vary_a_column():
+    table = X.copy()
+    table[:, 3] = 5.0
+    table[:7, 3] = 6.0
+    weight = np.ones(N)
+    weight[:7] = 0.0
+    assert measure_scale(ArrayBlocks(table, Y, weight), Gaussian()).constant[3]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 39), units, st.floats(0, 1e6))
+def test_parts_merge_to_the_whole(seed, cut, unit, origin):
+    """Law: the spread of parts merges to that of the whole, in any unit."""
     rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
-    scale = measure_scale(ArrayBlocks(X * 10.0**power, y), Gaussian())
-    assert not scale.constant.any()
-    standard = measure_scale(ArrayBlocks(X, y), Gaussian()).features(X)
-    np.testing.assert_allclose(scale.features(X * 10.0**power), standard, rtol=1e-9, atol=1e-9)
+    z = (rng.normal(size=(40, 3)) + origin) * unit
+    weight = rng.choice([0.0, 0.5, 2.0], 40)
+    weight[0] = weight[-1] = 1.0
+    rows = [Rows(z[part, :2], z[part, 2], weight[part]) for part in (slice(0, cut), slice(cut, 40))]
+    merged = column_spread(rows[0]) + column_spread(rows[1])
+    mean = np.average(z / unit, axis=0, weights=weight)
+    spread = np.sqrt(np.average((z / unit - mean) ** 2, axis=0, weights=weight))
+    np.testing.assert_allclose(merged.centre / unit, mean, rtol=1e-12)
+    np.testing.assert_allclose(merged.spread / unit, spread, rtol=1e-6)
+    assert not merged.constant.any()
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -3e5])
-def test_a_column_that_varies_by_rounding_alone_is_constant(value):
-    X = np.column_stack([np.full(77, value), np.arange(77.0)])
-    assert measure_scale(ArrayBlocks(X, X[:, 1]), Gaussian()).constant.tolist() == [True, False]
-
-
-def test_labels_keep_their_codes():
-    X, y = np.arange(10.0)[:, None], np.arange(10.0) % 2
-    scale = measure_scale(ArrayBlocks(X, y), Bernoulli())
-    np.testing.assert_array_equal(scale.target(y), y)
-
-
-@given(st.integers(0, 10**6))
-def test_coefficients_travel_back_with_their_predictions(seed):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(3.0, 5.0, size=(30, 3)), rng.normal(-2.0, 7.0, size=30)
-    scale = measure_scale(ArrayBlocks(X, y), Gaussian())
-    coef, intercept = rng.normal(size=3), rng.normal()
-    there = scale.features(X) @ coef + intercept
-    here = X @ scale.coef(coef) + scale.intercept(coef, intercept)
-    np.testing.assert_allclose(scale.target(here), there, atol=1e-9)
+def test_a_block_without_weight_adds_nothing():
+    rows = Rows(X, Y, np.ones(N))
+    empty = column_spread(Rows(X[:3] + 9, Y[:3], np.zeros(3)))
+    for merged in (column_spread(rows) + empty, empty + column_spread(rows)):
+        np.testing.assert_array_equal(merged.centre, column_spread(rows).centre)
+        np.testing.assert_allclose(merged.spread, column_spread(rows).spread, rtol=1e-15)

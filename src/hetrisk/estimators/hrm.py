@@ -146,7 +146,7 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         self._check_settings(environments, hints)
         rows, family = self._check(X, y, sample_weight, environments)
         rows, side = _carrying(rows, environments, hints)
-        scale = measure_scale(rows, family)
+        scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
         standard = rows.standardised(scale.centre, scale.divisor)
         groups = feature_gates(feature_groups(self), rows.n_features)
         with single_blas_thread():  # many small products: threads would wait for each other

@@ -82,7 +82,7 @@ class _Invariant(BaseEstimator, ABC):
         shares, names = check_environments(environments)
         rows, family = self._check(X, y, sample_weight, shares)
         self.environment_names_ = rows.environment_labels if names is None else names
-        scale = measure_scale(rows, family)
+        scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
         standard = rows.standardised(scale.centre, scale.divisor)
         groups = feature_gates(feature_groups(self), rows.n_features)
         found = fit_invariant(standard, family, groups, None, self._settings(), self.penalty).choice

@@ -163,7 +163,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         sample_weight : (n,) weights, or None.
         """
         rows, family = self._check_fit_rows(X, y, sample_weight)
-        scale = measure_scale(rows, family)
+        scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
         _check_scale(scale)
         used = ~scale.constant
         largest = self._most_environments(rows.n_rows, int(used.sum()))

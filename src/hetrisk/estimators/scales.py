@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.floors import ROUNDING
-from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.spread import SAME, column_spread
+
+LARGEST = 1e300  # differences and products of a few such numbers are still numbers
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,51 @@ class Scale:
         return moved - self.coef(coef) @ self.centre[:-1]
 
 
-def measure_scale(rows: Blocks, family: Family) -> Scale:
-    """Mean and standard deviation of every column, in one pass over the rows."""
-    m = rows.sum(moments)
-    scale = scale_of(m.mean, np.sqrt(np.maximum(np.diag(m.covariance), 0.0)))
+def measure_scale(rows: Blocks, family: Family, names: Sequence[str] | None = None) -> Scale:
+    """Mean and standard deviation of every column, in one pass over the rows.
+
+    ``names`` are those of the features, for messages; by default the ones the rows know.
+    """
+    found = rows.sum(column_spread)
+    constant = found.constant
+    scale = Scale(
+        found.centre, np.where(constant, 1.0, found.spread), constant[:-1], bool(constant[-1])
+    )
     scale.centre[-1], scale.spread[-1] = family.standardised(scale.centre[-1], scale.spread[-1])
+    _refuse_extremes(scale, rows.feature_names if names is None else names)
     return scale
 
 
 def scale_of(centre: FloatArray, spread: FloatArray) -> Scale:
     """Scale of columns (X, y) with these means and standard deviations."""
     # A column that varies by rounding alone is constant.
-    constant = spread <= ROUNDING * np.abs(centre)
+    constant = spread <= SAME * np.abs(centre)
     return Scale(centre.copy(), np.where(constant, 1.0, spread), constant[:-1], bool(constant[-1]))
+
+
+def _refuse_extremes(scale: Scale, names: Sequence[str] | None) -> None:
+    """Refuse columns whose numbers, or whose coefficients, no double can hold."""
+    spread, target = scale.spread[:-1], scale.spread[-1]
+    size = np.maximum(spread, np.abs(scale.centre[:-1]))
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        ratio = target / spread
+    if max(target, abs(scale.centre[-1])) > LARGEST:
+        raise ValueError(
+            f"y holds numbers as large as {max(target, abs(scale.centre[-1])):.0e}; beyond "
+            f"{LARGEST:.0e} nothing can be computed: give it in a larger unit."
+        )
+    for bad, words in (
+        (size > LARGEST, f"holds numbers beyond {LARGEST:.0e}, too large to compute with"),
+        (spread < 1 / LARGEST, f"varies by less than {1 / LARGEST:.0e}, too little to divide by"),
+        (
+            (ratio > LARGEST) | (ratio < 1 / LARGEST),
+            f"and y (spread {target:.0e}) are so far apart that no coefficient can be written",
+        ),
+    ):
+        if bad.any():
+            column = int(np.argmax(bad))
+            name = f"{column}" if names is None else repr(str(names[column]))
+            raise ValueError(
+                f"column {name} of X (spread {spread[column]:.0e}) {words}: give it in another "
+                "unit."
+            )
