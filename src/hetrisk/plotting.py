@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from hetrisk.report.extraction import summarize
-from hetrisk.report.summary import Decision, Feature, Summary, by_concern
+from hetrisk.report.summary import Decision, Feature, Summary, by_importance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,8 @@ __all__ = [
     "CoefficientDisplay",
     "DistanceDisplay",
     "EnvironmentDisplay",
-    "InstabilityDisplay",
+    "MarginDisplay",
+    "ReachDisplay",
     "RiskDisplay",
     "SearchDisplay",
 ]
@@ -86,55 +87,115 @@ class _Display(ABC):
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on new axes."""
 
-    def _of_most_concern(self, max_features: int) -> tuple[Feature, ...]:
-        if max_features < 1:
-            raise ValueError(f"max_features must be at least 1; got {max_features}.")
-        return by_concern(self.summary.columns)[:max_features]
+    def _important_columns(self, max_features: int) -> tuple[Feature, ...]:
+        _check_count(max_features)
+        return by_importance(self.summary.columns)[:max_features]
 
 
-class InstabilityDisplay(_Display):
-    """Every feature by its instability and the cost of leaving it out."""
+class ReachDisplay(_Display):
+    """Expected error against reach: this model and plain ERM, with their 90 % bands."""
 
-    def plot(self, ax: Axes | None = None, *, max_labels: int = 20) -> Self:
-        """Draw the plane; ``max_labels`` features are named, those left out first."""
-        ax = self._on(ax)
-        for decision, (colour, marker) in DECISION_STYLE.items():
-            group = [f for f in self.summary.features if f.decision is decision and _placed(f)]
-            ax.errorbar(
-                [f.instability for f in group],
-                [100 * f.cost for f in group],
-                xerr=[np.nan_to_num(f.instability_error, posinf=0.0) for f in group],
-                fmt=marker,
-                color=colour,
-                ecolor=colour + "66",
-                label=f"{decision.value} ({len(group)})",
-            )
-        for f in [f for f in by_concern(self.summary.features) if _placed(f)][:max_labels]:
-            at = (f.instability, 100 * f.cost)
-            ax.annotate(_plain(f.label), at, (4, 4), textcoords="offset points", fontsize="small")
-        ax.set_xscale("symlog", linthresh=0.2)
-        ax.set_yscale("symlog", linthresh=2.0)
-        ax.xaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.set(xlabel="Instability", ylabel="Cost of leaving it out (% more error)")
-        placed = [f.instability for f in self.summary.features if _placed(f)]
-        ax.set_xlim(0, 2 * max([1.0, *placed]))  # room for the name of the last one
+    def __init__(self, summary: Summary | None = None, *, curve: Any = None) -> None:
+        super().__init__(summary)  # type: ignore[arg-type]
+        self.curve = curve
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **options: Any) -> Self:
+        """Draw the ``reach_curve_`` of a fitted model, the reach it was fitted for marked.
+
+        Parameters
+        ----------
+        estimator : a fitted HRM estimator, or a Pipeline ending in one.
+        ax : matplotlib axes to draw on; new ones by default.
+        options : what `plot` takes.
+        """
+        summary = summarize(estimator)
+        if summary.curve is None:
+            raise ValueError(f"estimator has no reach curve: its verdict is {summary.verdict!r}.")
+        options = {"asked": summary.curve.asked, **options}
+        return cls(summary, curve=summary.curve).plot(ax=ax, **options)
+
+    @classmethod
+    def from_curve(cls, curve: Any, *, ax: Axes | None = None, **options: Any) -> Self:
+        """Draw a `ReachCurve`, such as `hetrisk.metrics.reach_curve` returns.
+
+        Parameters
+        ----------
+        curve : the curve.
+        ax : matplotlib axes to draw on; new ones by default.
+        options : what `plot` takes.
+        """
+        return cls(curve=curve).plot(ax=ax, **options)
+
+    def plot(
+        self, ax: Axes | None = None, *, asked: float | None = None, name: str = "This model"
+    ) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib axes to draw on; new ones by default.
+        asked : a reach to mark, or None.
+        name : of the model, in the legend.
+        """
+        ax, c = self._on(ax), self.curve
+        for colour, label, error, low, high in (
+            (ERM_COLOUR, "Plain model (ERM)", c.error_erm, c.low_erm, c.high_erm),
+            (HRM_COLOUR, name, c.error, c.low, c.high),
+        ):
+            ax.fill_between(c.reach, low, high, color=colour, alpha=0.2, linewidth=0)
+            ax.plot(c.reach, error, color=colour, label=label)
+        if asked is not None:
+            ax.axvline(asked, color="0.3", linestyle="--", linewidth=1, label="Reach asked for")
+        if 0 < c.break_even <= c.reach[-1]:
+            error = float(np.interp(c.break_even, c.reach, c.error))
+            label = f"Pays from {c.break_even:.2g} on"
+            ax.plot(c.break_even, error, "D", color=DECISION_STYLE[Decision.KEPT][0], label=label)
+        ax.set(xlabel="Reach", ylabel=f"Expected {c.unit}")
         ax.legend()
         return self
+
+
+class MarginDisplay(_Display):
+    """The number that decides about each feature: its margin, and the price beside it."""
+
+    def plot(self, ax: Axes | None = None, *, max_features: int = 20) -> Self:
+        """Draw the ``max_features`` features whose decision matters most."""
+        features = [f for f in self._most_important(max_features) if math.isfinite(f.margin)]
+        ax = self._on(ax)
+        rows = np.arange(len(features))
+        for decision, (colour, _) in DECISION_STYLE.items():
+            group = [i for i, f in enumerate(features) if f.decision is decision]
+            if group:
+                widths = [100 * features[i].margin for i in group]
+                ax.barh(rows[group], widths, 0.6, color=colour, label=decision.value)
+        prices = [100 * f.price for f in features]
+        ax.plot(prices, rows, "|", color="black", markersize=12, label="price if nothing shifts")
+        ax.set_yticks(rows, [_plain(f.label) for f in features])
+        ax.invert_yaxis()
+        ax.set_xscale("symlog", linthresh=5.0)
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.set_xlabel("Margin: more error were the decision the other way (%)")
+        ax.legend()
+        return self
+
+    def _most_important(self, max_features: int) -> tuple[Feature, ...]:
+        _check_count(max_features)
+        return by_importance(self.summary.features)[:max_features]
 
 
 class CoefficientDisplay(_Display):
     """Coefficients in each environment, per standard deviation, with 95 % intervals."""
 
     def plot(self, ax: Axes | None = None, *, max_features: int = 20, target: Any = None) -> Self:
-        """Draw ``max_features`` features: left out first, then uncertain, then kept.
+        """Draw the ``max_features`` most important columns.
 
         ``target`` chooses the class whose log-odds are drawn where there are several; the
         first by default.
         """
         ax = self._on(ax)
         chosen = self._chosen(target)
-        features = self._of_most_concern(max_features)
+        features = self._important_columns(max_features)
         position = [f.position for f in features]
         rows = np.arange(len(features))
         K = len(self.summary.environments)
@@ -179,9 +240,9 @@ class RiskDisplay(_Display):
         environments = self.summary.environments
         rows = np.arange(len(environments))
         erm = [e.risk_erm for e in environments]
-        ax.barh(rows - 0.2, erm, 0.38, color=ERM_COLOUR, label="Ordinary model (ERM)")
+        ax.barh(rows - 0.2, erm, 0.38, color=ERM_COLOUR, label="Plain model (ERM)")
         hrm = [e.risk for e in environments]
-        ax.barh(rows + 0.2, hrm, 0.38, color=HRM_COLOUR, label="This model (HRM)")
+        ax.barh(rows + 0.2, hrm, 0.38, color=HRM_COLOUR, label="This model")
         ax.set_yticks(rows, [f"{e.label} ({e.share:.0%})" for e in environments])
         ax.invert_yaxis()
         ax.set_xlabel(self.summary.risk_name)
@@ -285,10 +346,10 @@ class DistanceDisplay(_Display):
 class SearchDisplay(_Display):
     """One number of the search at each step, the chosen step marked."""
 
-    def plot(self, ax: Axes | None = None, *, quantity: str = "log_likelihood") -> Self:
-        """Draw ``quantity``: ``"log_likelihood"`` or ``"objective"``."""
-        if quantity not in ("log_likelihood", "objective"):
-            raise ValueError(f"quantity must be 'log_likelihood' or 'objective'; got {quantity!r}.")
+    def plot(self, ax: Axes | None = None, *, quantity: str = "score") -> Self:
+        """Draw ``quantity``: ``"score"``, what each step was judged by, or ``"log_likelihood"``."""
+        if quantity not in ("score", "log_likelihood"):
+            raise ValueError(f"quantity must be 'score' or 'log_likelihood'; got {quantity!r}.")
         ax = self._on(ax)
         steps = self.summary.steps
         numbers, values = [s.number for s in steps], [getattr(s, quantity) for s in steps]
@@ -301,15 +362,17 @@ class SearchDisplay(_Display):
             color=DECISION_STYLE[Decision.DROPPED][0],
             label="chosen",
         )
-        ax.set(xlabel="Step", ylabel=quantity.replace("_", "-").capitalize())
+        name = next((s.score_name for s in steps), "Score")
+        ax.set(xlabel="Step", ylabel=name if quantity == "score" else "Log-likelihood")
         ax.locator_params(axis="x", integer=True)
         if chosen:
             ax.legend()
         return self
 
 
-def _placed(f: Feature) -> bool:
-    return math.isfinite(f.instability) and math.isfinite(f.cost)
+def _check_count(max_features: int) -> None:
+    if max_features < 1:
+        raise ValueError(f"max_features must be at least 1; got {max_features}.")
 
 
 def _plain(label: str) -> str:

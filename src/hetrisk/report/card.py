@@ -8,7 +8,7 @@ from markupsafe import Markup
 from sklearn.utils import estimator_html_repr
 
 from hetrisk.report.extraction import summarize
-from hetrisk.report.page import DECISIONS, risk_format, template
+from hetrisk.report.page import DECISIONS, template
 
 
 def repr_html(model: Any) -> str:
@@ -17,6 +17,5 @@ def repr_html(model: Any) -> str:
     return template("card.html").render(
         s=summary,
         decisions=[decision for decision, _ in DECISIONS],
-        risk=risk_format(summary),
         diagram=Markup(estimator_html_repr(model)),
     )

@@ -11,22 +11,30 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE
-from hetrisk.estimators.hrm import EnvironmentSummary, HRMClassifier, HRMRegressor
+from hetrisk.estimators.environments import EnvironmentSummary
+from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
+from hetrisk.estimators.quality import Quality, assess
+from hetrisk.report.description import describe, pooled_sd
 from hetrisk.report.features import column_groups, grouped, table_columns
 from hetrisk.report.labels import (
+    LONGEST_NAME,
     count_of,
+    listed,
     number,
     percent,
     readable,
+    shortened,
     unique_labels,
 )
-from hetrisk.report.provenance import origin, provenance
+from hetrisk.report.provenance import origin, provenance, stored_quality
+from hetrisk.report.recommendation import recommend
 from hetrisk.report.spreads import spreads
 from hetrisk.report.summary import (
     Coefficients,
-    Environment,
+    Curve,
     Feature,
+    LeftOutEnvironment,
+    Source,
     Step,
     Summary,
     TableSummary,
@@ -48,22 +56,29 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
     found: EnvironmentSummary = final.environment_summary_
     columns = table_columns(model, final)
     features = grouped(columns, column_groups(model, final))
-    table, Z, environments = _read_table(model, final, data)
+    table, Z, environments, quality = _read_table(model, final, data)
+    curve = _curve(final, columns)
+    n_rows = _n_rows(final)
     return Summary(
         task="classification" if is_classifier(final) else "regression",
         n_classes=len(getattr(final, "classes_", ())),
         verdict=final.verdict_,
-        headline=_headline(final.verdict_, features, len(found.weight)),
         reason=readable(final.verdict_reason_),
+        recommendation=recommend(final, features, curve, n_rows),
+        curve=curve,
         risk_name=found.risk_name,
-        n_rows=_n_rows(final),
+        n_rows=n_rows,
+        n_resamples=int(final.n_resamples_),
         features=features,
         columns=columns,
-        environments=_environments(found),
+        sources=_sources(final, columns),
+        environments=describe(found, _environment_labels(final), columns),
+        leave_one_out=_leave_one_out(final),
         coefficients=_coefficients(found, getattr(final, "classes_", ())),
         spreads=spreads(found.feature_mean, found.feature_sd, Z, environments),
         distance=np.asarray(found.distance, dtype=float),
         steps=_steps(final.history_),
+        quality=stored_quality(model) or quality,
         table=table,
         origin=origin(model),
         provenance=provenance(model, final),
@@ -82,25 +97,61 @@ def final_step(model: Any) -> Any:
     return final
 
 
-def _headline(verdict: str, features: tuple[Feature, ...], n_environments: int) -> str:
-    n_dropped = sum(not f.used for f in features)
-    groups = count_of(n_environments, "hidden group") + " of rows"
-    sentence = {
-        INVARIANT: (
-            f"The model leaves out {n_dropped:,} of {count_of(len(features), 'feature')}: what "
-            f"{'it says' if n_dropped == 1 else 'they say'} about the target is not safe to rely "
-            "on when the data shifts."
-        ),
-        HOMOGENEOUS: (
-            "No usable difference between hidden groups of rows was found: this is an ordinary "
-            f"model on {len(features) - n_dropped:,} of {count_of(len(features), 'feature')}."
-        ),
-        UNSTABLE: (
-            f"Take care: relations change between {groups}, and no set of features predicts "
-            "alike in all of them. This is an ordinary model that may fail when the data shifts."
-        ),
-    }
-    return sentence[verdict]
+def _curve(final: Any, columns: tuple[Feature, ...]) -> Curve | None:
+    """Return the reach curve with the names of what would be left out; None without numbers."""
+    found = final.reach_curve_
+    if found is None or not np.isfinite(found.error_erm).any():
+        return None
+    return Curve(
+        reach=found.reach,
+        error=found.error,
+        error_erm=found.error_erm,
+        low=found.low,
+        high=found.high,
+        low_erm=found.low_erm,
+        high_erm=found.high_erm,
+        left_out=tuple(listed([columns[j].label for j in left], 6) for left in found.left_out),
+        unit=found.unit,
+        break_even=float(found.break_even),
+        asked=float(final.reach),
+    )
+
+
+def _sources(final: Any, columns: tuple[Feature, ...]) -> tuple[Source, ...]:
+    return tuple(
+        Source(
+            name=shortened(readable(source.name), LONGEST_NAME),
+            kind=source.kind,
+            n_environments=int(source.n_environments),
+            p_value=float(source.p_value),
+            score=float(source.score),
+            against="" if source.column is None else columns[source.column].label,
+            used=bool(source.used),
+            sentence=shortened(readable(source.sentence), 2 * LONGEST_NAME),
+        )
+        for source in final.sources_
+    )
+
+
+def _environment_labels(final: Any) -> tuple[str, ...]:
+    """Return the names the user gave, or numbers as in ``environments_``."""
+    if final.environment_labels_ is not None:
+        return unique_labels(final.environment_labels_)
+    return tuple(f"Environment {k}" for k in range(len(final.environment_summary_.weight)))
+
+
+def _leave_one_out(final: Any) -> tuple[LeftOutEnvironment, ...]:
+    labels = unique_labels(score.label for score in final.leave_one_out_)
+    return tuple(
+        LeftOutEnvironment(
+            label=label,
+            rows=float(score.rows),
+            error=float(score.error),
+            error_erm=float(score.error_erm),
+            error_anchor=float(score.error_anchor),
+        )
+        for label, score in zip(labels, final.leave_one_out_, strict=True)
+    )
 
 
 def _n_rows(final: Any) -> int | None:
@@ -109,18 +160,10 @@ def _n_rows(final: Any) -> int | None:
     return None if environments is None else len(environments)
 
 
-def _environments(found: EnvironmentSummary) -> tuple[Environment, ...]:
-    share = np.asarray(found.weight, dtype=float) / np.sum(found.weight)
-    return tuple(
-        Environment(f"Environment {k}", float(share[k]), float(risk), float(risk_erm))
-        for k, (risk, risk_erm) in enumerate(zip(found.risk, found.risk_erm, strict=True))
-    )
-
-
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is shown as infinite
 def _coefficients(found: EnvironmentSummary, classes: Sequence[object]) -> tuple[Coefficients, ...]:
     """One set for a single relation (K, d), or one a class (K, C, d), up to `MANY_CLASSES`."""
-    scale = _pooled_sd(found)
+    scale = pooled_sd(found)
     coef, error = np.asarray(found.coef), np.asarray(found.coef_error)
     if coef.ndim == 2:
         return (Coefficients(None, coef * scale, error * scale, coef, error),)
@@ -131,39 +174,28 @@ def _coefficients(found: EnvironmentSummary, classes: Sequence[object]) -> tuple
     )
 
 
-def _pooled_sd(found: EnvironmentSummary) -> FloatArray:
-    """Standard deviation of each feature over all rows: within plus between environments."""
-    share = np.asarray(found.weight, dtype=float) / np.sum(found.weight)
-    mean, sd = np.asarray(found.feature_mean), np.asarray(found.feature_sd)
-    centre = share @ mean
-    pooled: FloatArray = np.sqrt(share @ (sd**2 + (mean - centre) ** 2))
-    return pooled
-
-
-def _steps(history: Sequence[dict[str, Any]]) -> tuple[Step, ...]:
+def _steps(history: Sequence[Any]) -> tuple[Step, ...]:
     return tuple(
         Step(
-            number=int(record["round"]),
-            n_environments=int(record["n_environments"]),
-            log_likelihood=_float(record.get("log_likelihood")),
-            objective=_float(record.get("objective")),
-            kept=tuple(bool(flag) for flag in record.get("support") or ()),
-            chosen=bool(record.get("chosen")),
+            number=int(record.round),
+            n_environments=int(record.n_environments),
+            score=float(record.score),
+            score_name=readable(record.score_name),
+            log_likelihood=float(record.log_likelihood),
+            kept=tuple(bool(flag) for flag in record.support),
+            chosen=bool(record.chosen),
+            note=shortened(readable(record.note), LONGEST_NAME) if record.note else "",
         )
         for record in history
     )
 
 
-def _float(value: Any) -> float:
-    return np.nan if value is None else float(value)
-
-
 def _read_table(
     model: Any, final: Any, data: tuple[Any, Any] | None
-) -> tuple[TableSummary | None, FloatArray | None, FloatArray | None]:
-    """Summary of the table, the features the model sees of it, and each row's environment."""
+) -> tuple[TableSummary | None, FloatArray | None, FloatArray | None, Quality | None]:
+    """Summary of the table, the columns the model sees of it, environments and quality there."""
     if data is None:
-        return None, None, None
+        return None, None, None, None
     try:
         X, y = data
     except (TypeError, ValueError):
@@ -173,8 +205,8 @@ def _read_table(
     y = np.asarray(y)
     prediction = np.asarray(model.predict(X))
     summary = TableSummary(len(y), _describe_target(final, y), _error(final, y, prediction))
-    dense = Z.toarray() if hasattr(Z, "toarray") else Z
-    return summary, np.asarray(dense, dtype=float), environments
+    dense = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, dtype=float)
+    return summary, dense, environments, assess(final, dense, y)
 
 
 def _error(final: Any, y: Any, prediction: Any) -> float:
@@ -191,4 +223,4 @@ def _describe_target(final: Any, y: Any) -> str:
     named = zip(unique_labels(final.classes_), shares, strict=True)
     shown = [f"{label}: {percent(share)}" for label, share in named][:MANY_CLASSES]
     rest = len(shares) - len(shown)
-    return ", ".join(shown) + (f", and {count_of(rest, 'other class')}es" if rest else "")
+    return ", ".join(shown) + (f", and {count_of(rest, 'other class')}" if rest else "")

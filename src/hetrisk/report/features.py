@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from hetrisk.report.labels import LONGEST_NAME, readable, shortened, unique_labels
+from hetrisk.report.labels import LONGEST_LABEL, LONGEST_NAME, readable, shortened, unique_labels
 from hetrisk.report.summary import Decision, Feature
 from hetrisk.tables import TableEncoder
 
 DOUBTFUL_GATE = (0.05, 0.95)
-DOUBTFUL_P = (0.01, 0.05)
+DOUBTFUL_SHARE = 0.2  # of resamples that decide otherwise
 
 
 def table_columns(model: Any, final: Any) -> tuple[Feature, ...]:
@@ -36,38 +35,30 @@ def _names(model: Any, final: Any) -> Sequence[object]:
 
 def _column(final: Any, j: int, name: object, label: str) -> Feature:
     evidence = final.evidence_
-    used, gate, p_value = bool(final.support_[j]), float(final.gates_[j]), evidence.p_value[j]
-    error = float(evidence.instability_error[j])
+    used, gate = bool(final.support_[j]), float(final.gates_[j])
+    stability = float(final.stability_[j])
     return Feature(
         position=j,
         name=shortened(readable(name), LONGEST_NAME),
         label=label,
         used=used,
-        decision=_decision(used, gate, float(p_value)),
+        decision=_decision(used, gate, stability),
         gate=gate,
-        instability=_known_instability(float(evidence.instability[j]), error),
-        instability_error=error,
-        cost=float(evidence.cost[j]),
-        saving=float(evidence.saving[j]),
-        p_value=float(p_value),
+        margin=float(evidence.margin[j]),
+        price=float(evidence.price[j]),
+        regret=float(evidence.regret[j]),
+        p_value=float(evidence.p_value[j]),
+        stability=stability,
+        assumed=bool(evidence.assumed[j]),
         reason=shortened(readable(evidence.reason[j]), 2 * LONGEST_NAME),
     )
 
 
-def _known_instability(index: float, error: float) -> float:
-    """Return the index, or NaN where its error is larger than both it and one.
-
-    The index is relative to the mean coefficient. A feature that does nothing has a mean near
-    zero and an index of anything, 1000 say, with a larger error still.
-    """
-    return math.nan if error > max(index, 1.0) or math.isinf(error) else index
-
-
-def _decision(used: bool, gate: float, p_value: float) -> Decision:
-    """Uncertain: a half-open gate, or left out on evidence that just passes."""
+def _decision(used: bool, gate: float, stability: float) -> Decision:
+    """Uncertain: a half-open gate, or resamples that decide otherwise more than now and then."""
     half_open = DOUBTFUL_GATE[0] < gate < DOUBTFUL_GATE[1]
-    thin_evidence = not used and DOUBTFUL_P[0] < p_value < DOUBTFUL_P[1]
-    if half_open or thin_evidence:
+    otherwise = stability if used else 1.0 - stability
+    if half_open or otherwise > DOUBTFUL_SHARE:  # never true of a share that was not measured
         return Decision.UNCERTAIN
     return Decision.KEPT if used else Decision.DROPPED
 
@@ -95,24 +86,30 @@ def _merged(group: object, columns: list[Feature]) -> Feature:
     """The column with the strongest evidence against it stands for all of them."""
     if len(columns) == 1:
         return columns[0]
-    worst = min(
-        columns,
-        key=lambda c: (np.nan_to_num(c.p_value, nan=1.0), -np.nan_to_num(c.instability, nan=-1.0)),
-    )
+    worst = min(columns, key=lambda c: float(np.nan_to_num(c.p_value, nan=1.0)))
     name = group if isinstance(group, str) else _common_name(columns)
     gate = min(c.gate for c in columns)
     used = any(c.used for c in columns)
+    stability = _largest(c.stability for c in columns)
     return replace(
         worst,
         name=shortened(readable(name), LONGEST_NAME),
-        label=shortened(readable(name), LONGEST_NAME),
+        label=shortened(readable(name), LONGEST_LABEL),
         n_columns=len(columns),
         used=used,
         gate=gate,
-        decision=_decision(used, gate, worst.p_value),
-        cost=max(c.cost for c in columns),
-        saving=max(c.saving for c in columns),
+        decision=_decision(used, gate, stability),
+        margin=_largest(c.margin for c in columns),
+        price=_largest(c.price for c in columns),
+        regret=_largest(c.regret for c in columns),
+        stability=stability,
+        assumed=any(c.assumed for c in columns),
     )
+
+
+def _largest(values: Iterable[float]) -> float:
+    known = [value for value in values if not np.isnan(value)]
+    return max(known, default=np.nan)
 
 
 def _common_name(columns: list[Feature]) -> str:

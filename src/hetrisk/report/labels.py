@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hetrisk.tables.errors import spelled
 
 LONGEST_LABEL = 48
 LONGEST_NAME = 200
+MOST_PERCENT = 9.995
 
 
 def readable(text: object) -> str:
@@ -79,6 +80,8 @@ def percent(value: float, signed: bool = False, decimals: int | None = None) -> 
     """
     if not math.isfinite(value):
         return number(value)
+    if abs(value) >= MOST_PERCENT:  # no one reads +1e9 %
+        return f"{'>' if value > 0 else '< −'} 999\u00a0%".replace("− ", "−")
     if decimals is None:
         decimals = 1 if abs(value) < 0.0995 else 0
     return _unsigned_zero(f"{100 * value:{'+' if signed else ''},.{decimals}f}") + "\u00a0%"
@@ -99,5 +102,16 @@ def probability(value: float) -> str:
 
 
 def count_of(n: int, noun: str) -> str:
-    """``1 feature``, ``2 features``."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    """``1 feature``, ``2 features``, ``2 classes``."""
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else plural}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """``a``, ``a and b``, ``a, b and 3 more``."""
+    shown = list(names[:most])
+    if len(names) > most:
+        shown.append(f"{len(names) - most:,} more")
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"

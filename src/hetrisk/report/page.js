@@ -1,4 +1,4 @@
-// Sorting, choosing and folding. The page is complete without any of it.
+// Sorting, choosing, folding and saving. The page is complete without any of it.
 "use strict";
 (function () {
   const SHOWN = 25;
@@ -77,5 +77,53 @@
     const show = () => panels.forEach((panel, i) => { panel.hidden = i !== select.selectedIndex; });
     select.addEventListener("change", show);
     show();
+  });
+
+  // --- save: a picture becomes a file that stands alone, its colours written into it
+  const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size",
+    "font-family", "font-weight", "text-anchor", "transform"];
+
+  function standing(svg) {
+    const copy = svg.cloneNode(true);
+    const from = [svg, ...svg.querySelectorAll("*")];
+    const to = [copy, ...copy.querySelectorAll("*")];
+    from.forEach((element, i) => {
+      const style = getComputedStyle(element);
+      to[i].setAttribute("style", STYLES.map((s) => s + ":" + style.getPropertyValue(s)).join(";"));
+    });
+    const box = svg.getBoundingClientRect();
+    const left = 70, right = 20, top = 50, bottom = 60;
+    const [w, h] = [box.width + left + right, box.height + top + bottom];
+    copy.setAttribute("x", left);
+    copy.setAttribute("y", top);
+    copy.setAttribute("width", box.width);
+    copy.setAttribute("style", "overflow:visible");
+    const outer = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    outer.setAttribute("viewBox", "0 0 " + w + " " + h);
+    outer.setAttribute("width", w);
+    outer.setAttribute("height", h);
+    const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    paper.setAttribute("width", "100%");
+    paper.setAttribute("height", "100%");
+    paper.setAttribute("fill", getComputedStyle(svg.closest("figure")).backgroundColor);
+    outer.append(paper, copy);
+    return new XMLSerializer().serializeToString(outer);
+  }
+
+  document.querySelectorAll("figure[data-figure]").forEach((figure) => {
+    const svg = figure.querySelector("svg");
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "save";
+    button.textContent = "Download this figure (SVG)";
+    button.addEventListener("click", () => {
+      const address = URL.createObjectURL(new Blob([standing(svg)], { type: "image/svg+xml" }));
+      const link = document.createElement("a");
+      link.href = address;
+      link.download = figure.dataset.figure + ".svg";
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(address), 1000);
+    });
+    figure.querySelector("figcaption").after(button);
   });
 })();

@@ -18,26 +18,28 @@ from jinja2 import BaseLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from hetrisk import atomic
-from hetrisk.report import pictures
+from hetrisk.core.result import UNSEARCHED
+from hetrisk.report import curves, pictures
 from hetrisk.report.extraction import summarize
-from hetrisk.report.features import DOUBTFUL_P
-from hetrisk.report.labels import count_of, fixed, number, percent, probability, readable, shortened
-from hetrisk.report.summary import Decision, Feature, Summary, by_concern
-from hetrisk.report.summary import Environment as HiddenEnvironment
+from hetrisk.report.labels import (
+    count_of,
+    fixed,
+    number,
+    percent,
+    probability,
+    readable,
+    shortened,
+    tick,
+)
+from hetrisk.report.summary import Action, Decision, Feature, Summary, by_importance
 
 TITLE = "Stability report"
+VERDICT_WORD = {UNSEARCHED: "not searched"}
 DECISIONS = (
-    (Decision.KEPT, "the model uses them"),
     (Decision.DROPPED, "the model ignores them"),
-    (Decision.UNCERTAIN, "the evidence is mixed"),
+    (Decision.UNCERTAIN, "resamples disagree"),
+    (Decision.KEPT, "the model uses them"),
 )
-OBJECTIVE_NAME = {"gates": "Objective", "pooled": "Smallest p-value"}
-OBJECTIVE_MEANING = {
-    "gates": "The error the method minimises, plus its penalties for "
-    "instability and for using features. Lower is better.",
-    "pooled": "The smallest p-value among the features still in play. The search ends when no "
-    "feature is suspicious enough to leave out.",
-}
 RISK_MEANING = {
     "RMSE": "the typical size of an error, in the units of the target",
     "error rate": "the share of rows given the wrong label",
@@ -52,9 +54,8 @@ class Limit:
     rows: int = 500
     strips: int = 1500  # of coefficients, over all environments and classes
     effects: int = 30
-    spreads: int = 600  # of values, over all environments
-    panels: int = 150
-    open_panels: int = 6
+    environments: int = 8  # drawn side by side
+    panels: int = 6
     steps: int = 200
 
 
@@ -107,32 +108,88 @@ def render_summary(summary: Summary, title: str | None = None) -> str:
 
 def _derived(s: Summary) -> dict[str, Any]:
     """What the template needs besides the summary: choices of rows, scales and sentences."""
-    order = by_concern(s.columns)
-    strips = LIMIT.strips // max(1, len(s.coefficients) * len(s.environments))
+    order = by_importance(s.columns)
+    drawn = s.environments[: LIMIT.environments]
+    strips = LIMIT.strips // max(1, len(s.coefficients) * len(drawn))
     rows = order[: min(LIMIT.effects, max(1, strips))]
+    table_rows = by_importance(s.features)[: LIMIT.rows]
     finite = [v for e in s.environments for v in (e.risk, e.risk_erm) if math.isfinite(v)]
     return {
+        "same": s.recommendation.action is not Action.THIS,
+        "verdict_word": VERDICT_WORD.get(s.verdict, s.verdict),
+        "contents": _contents(s),
+        "reach_words": f"reach {tick(s.recommendation.reach)}, the one asked for,",
         "decisions": DECISIONS,
-        "table_rows": by_concern(s.features)[: LIMIT.rows],
-        "doubt": DOUBTFUL_P,
+        "table_rows": table_rows,
+        "margin_scale": pictures.margin_scale(table_rows),
+        "times": partial(times, s.n_resamples),
         "risk": risk_format(s),
-        "risk_meaning": RISK_MEANING.get(s.risk_name, ""),
-        "duel_sentence": _duel_sentence(s),
+        "risk_meaning": RISK_MEANING.get(s.risk_name, "the error"),
         "largest_risk": max(finite, default=0.0),
+        "leave_sentence": leave_sentence(s),
+        "leave_unit": "root Brier score" if s.task == "classification" else "RMSE",
+        "imbalance": imbalance(s),
         "effect_rows": rows,
+        "effect_environments": drawn,
         "effect_scale": pictures.effect_scale(s.coefficients, [f.position for f in rows]),
         "effect_unit": "predicted value" if s.task == "regression" else "log-odds of the class",
         "hidden_classes": s.n_classes - len(s.coefficients) if len(s.coefficients) > 1 else 0,
-        "distance_unit": "standard deviations of the target"
-        if s.task == "regression"
-        else "log-odds",
-        "spread_rows": order[: min(LIMIT.panels, max(1, LIMIT.spreads // len(s.environments)))],
-        "unmeasured": sum(math.isnan(f.instability) or math.isnan(f.cost) for f in s.features),
+        "spread_rows": order[: LIMIT.panels],
         "changes": _changes(s),
-        "objective_name": OBJECTIVE_NAME[s.provenance.method],
-        "objective_meaning": OBJECTIVE_MEANING[s.provenance.method],
-        "objective_drawn": s.provenance.method == "gates",  # p-values span fifty decades
+        "score_name": next((step.score_name for step in s.steps), "Score"),
+        "likelihoods": any(math.isfinite(step.log_likelihood) for step in s.steps),
     }
+
+
+def _contents(s: Summary) -> list[tuple[str, str]]:
+    """Return the sections the page has, in order."""
+    several = len(s.environments) > 1
+    sections = [
+        (True, "h-features", "Columns"),
+        (bool(s.sources), "h-sources", "Sources looked at"),
+        (several, "h-groups", "Environments"),
+        (bool(s.leave_one_out), "h-leave", "Leave one out"),
+        (s.quality is not None, "h-quality", "Out-of-fold errors"),
+        (True, "h-effects", "Effects"),
+        (several and bool(s.spreads), "h-spreads", "Spreads"),
+        (True, "h-search", "Search"),
+        (True, "h-data", "Data"),
+        (True, "h-settings", "Settings"),
+    ]
+    return [(anchor, label) for there, anchor, label in sections if there]
+
+
+def times(n_resamples: int, share: float) -> str:
+    """``47 of 50``; a dash where nothing was resampled."""
+    if math.isnan(share) or n_resamples < 1:
+        return "–"
+    return f"{round(share * n_resamples)} of {n_resamples}"
+
+
+def leave_sentence(s: Summary) -> str:
+    """Return who came out ahead when environments were left out."""
+    known = [e for e in s.leave_one_out if math.isfinite(e.error) and math.isfinite(e.error_erm)]
+    if not known:
+        return ""
+    better = sum(e.error < 0.995 * e.error_erm for e in known)
+    worse = sum(e.error > 1.005 * e.error_erm for e in known)
+    alike = len(known) - better - worse
+    return f"This model was better than the plain one in {better}, worse in {worse}" + (
+        f", alike in {alike}." if alike else "."
+    )
+
+
+def imbalance(s: Summary) -> str:
+    """Return a warning where one class is rare; empty otherwise."""
+    q = s.quality
+    if q is None or not q.imbalanced or q.rarest is None or q.commonest is None:
+        return ""
+    rare, common = (shortened(readable(name), 48) for name, _ in (q.rarest, q.commonest))
+    return (
+        f"Only {percent(q.rarest[1])} of the rows are {rare}: always saying {common} would be "
+        f"wrong in {percent(1 - q.commonest[1])} of them. Balanced accuracy and AUC say more "
+        "here than the error rate."
+    )
 
 
 def risk_format(s: Summary) -> Callable[[float], str]:
@@ -143,26 +200,6 @@ def risk_format(s: Summary) -> Callable[[float], str]:
     if not risks or not 1e-4 <= min(risks) <= max(risks) < 1e7:
         return number
     return partial(fixed, decimals=max(0, 2 - math.floor(math.log10(min(risks)))))
-
-
-def _change(e: HiddenEnvironment) -> float:
-    return e.risk / e.risk_erm - 1 if e.risk_erm else math.nan
-
-
-def _duel_sentence(s: Summary) -> str:
-    if not (math.isfinite(s.worst) and s.worst_erm):
-        return "The error in the worst environment was not measured."
-    change = s.worst / s.worst_erm - 1
-    where = "Where each model does worst, this one" if len(s.environments) > 1 else "This model"
-    if abs(change) < 0.005:
-        alike = "The two models err alike"
-        return f"{alike}{' where each does worst' if len(s.environments) > 1 else ''}."
-    if change < 0:
-        return f"{where} errs {percent(-change)} less."
-    more = f"{where} errs {percent(change)} more"
-    if all(f.used for f in s.features):
-        return f"{more}."
-    return f"{more}: the price of leaving features out, paid on the rows it learned from."
 
 
 def _changes(s: Summary) -> tuple[str, ...]:
@@ -197,6 +234,7 @@ def template(name: str) -> Template:
     )
     jinja.globals.update(
         draw=pictures,
+        curves=curves,
         limit=LIMIT,
         number=number,
         fixed=fixed,
@@ -205,9 +243,6 @@ def template(name: str) -> Template:
         count_of=count_of,
         plain=_plain,
         upper_first=_upper_first,
-        change=_change,
-        log_likelihood=lambda step: step.log_likelihood,
-        objective=lambda step: step.objective,
     )
     return jinja.from_string(asset(name))
 

@@ -7,20 +7,18 @@ can be read out, sorted and copied, and keep their size on a narrow screen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import Markup
 
-from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.report.labels import number, percent, tick
-from hetrisk.report.summary import Coefficients, Decision, Environment, Feature, Spread, Step
+from hetrisk.report.summary import Coefficients, Decision, Environment, Feature, Spread
 from hetrisk.report.svg import (
     LEFTWARD,
     RIGHTWARD,
     SHAPES,
     Scale,
-    across,
     bar,
     element,
     line,
@@ -29,9 +27,6 @@ from hetrisk.report.svg import (
     text,
 )
 
-PLANE_HEIGHT = 340.0
-LINE_HEIGHT = 180.0
-TITLED_POINTS = 400
 DECISION_SHAPE = {
     Decision.KEPT: SHAPES[0],
     Decision.DROPPED: SHAPES[2],
@@ -55,96 +50,31 @@ def shape(environment: int) -> str:
     return SHAPES[(environment + environment // N_COLOURS) % len(SHAPES)]
 
 
-# --- the plane of instability against cost -------------------------------------------------
+# --- the number that decides -------------------------------------------------------------
 
 
-def plane(features: Sequence[Feature]) -> Markup:
-    """Every feature by its instability (across) and the cost of leaving it out (up)."""
-    shown = [f for f in features if not (math.isnan(f.instability) or math.isnan(f.cost))]
-    x = Scale(0.0, _reach([f.instability + _finite(f.instability_error) for f in shown], 1.0), 0.2)
-    lowest = min([0.0, *(f.cost for f in shown)])
-    y = Scale(lowest, 1.3 * _reach([f.cost for f in shown], 0.1), 0.02)  # room for names
-    # Kept features first: the few that matter most are drawn on top.
-    order = sorted(shown, key=lambda f: (f.decision is not Decision.KEPT, f.instability))
+def margin_scale(features: Sequence[Feature]) -> Scale:
+    """One scale for all margins: straight near zero, logarithmic far from it."""
+    finite = [f.margin for f in features if math.isfinite(f.margin)]
+    return Scale(min([0.0, *finite]), max([0.05, *finite]), 0.05)
+
+
+def margin(f: Feature, scale: Scale) -> Markup:
+    """A bar as long as the feature's margin."""
+    said = f"{f.label}: {f.decision.value}, margin {percent(f.margin, True)}"
+    value = max(min(_finite(f.margin), scale.high), scale.low)
+    ends = sorted([scale(0.0), scale(value)])
     return picture(
-        _plane_axes(x, y),
-        *(_plane_point(f, x, y) for f in order[-TITLED_POINTS:]),
-        *_plane_labels(order, x, y),
-        height=PLANE_HEIGHT,
-        label=f"Scatter plot of {len(shown)} features: instability across, cost of leaving the "
-        "feature out upwards. The same numbers are in the table of features.",
-        class_="plane",
+        line(scale(0.0), 0, scale(0.0), 16, "zero"),
+        bar(ends[0], ends[1], 3, 10, f"bar {slug(f.decision)}", said),
+        height=16,
+        label=said,
+        class_="strip",
     )
-
-
-def _reach(values: Sequence[float], least: float) -> float:
-    """Top of a scale: a little past the largest finite value."""
-    finite = [v for v in values if math.isfinite(v)]
-    return 1.15 * max([least, *finite])
 
 
 def _finite(value: float) -> float:
     return value if math.isfinite(value) else 0.0
-
-
-def _down(y: Scale, value: float) -> float:
-    return PLANE_HEIGHT * (1.0 - y(value))
-
-
-def _plane_axes(x: Scale, y: Scale) -> Markup:
-    across_ticks = [
-        line(x(t), 0, x(t), PLANE_HEIGHT, "grid") + text(x(t), PLANE_HEIGHT + 18, tick(t), "x")
-        for t in x.ticks(7)
-    ]
-    up_ticks = [
-        line(0, _down(y, t), 1, _down(y, t), "grid" if t else "zero")
-        + text(0, _down(y, t) + 4, f"{tick(100 * t)} %", "y")
-        for t in y.ticks(6)
-    ]
-    titles = (
-        text(1, PLANE_HEIGHT + 38, "Instability →", "axis end"),
-        text(0, -14, "↑ Cost of leaving it out", "axis"),
-    )
-    return Markup("").join([*across_ticks, *up_ticks, *titles])
-
-
-def _plane_point(f: Feature, x: Scale, y: Scale) -> Markup:
-    height = _down(y, f.cost)
-    kind = slug(f.decision)
-    error = _finite(f.instability_error)
-    low, high = x(f.instability - error), x(f.instability + error)
-    whisker = line(low, height, high, height, f"whisker {kind}") if error else Markup("")
-    spread = f" ± {number(error, 2)}" if error else ""
-    title = (
-        f"{f.label}: {f.decision.value}\ninstability {number(f.instability)}{spread}\n"
-        f"cost of leaving it out {percent(f.cost, True)}"
-    )
-    return whisker + mark(x(f.instability), height, DECISION_SHAPE[f.decision], kind, title)
-
-
-def _plane_labels(order: Sequence[Feature], x: Scale, y: Scale) -> list[Markup]:
-    """Names beside their points where there is room: drawn for a picture of 720 pixels."""
-    taken: list[tuple[float, float, float, float]] = [
-        (720 * x(f.instability) - 5, _down(y, f.cost) - 5, 10.0, 10.0) for f in order
-    ]
-    labels: list[Markup] = []
-    for f in reversed(order):
-        name = f.label if len(f.label) <= 22 else f.label[:21] + "…"
-        left, top = 720 * x(f.instability), _down(y, f.cost)
-        width = 7.0 * len(name)
-        before = left + 5 + width > 720
-        box = (left - 5 - width if before else left + 5, top - 21, width, 16.0)
-        if len(labels) < 40 and not any(_overlap(box, other) for other in taken):
-            taken.append(box)
-            kind = f"name {slug(f.decision)}{' before' if before else ''}"
-            labels.append(
-                element("svg", element("text", name, class_=kind), x=across(left / 720), y=top)
-            )
-    return labels
-
-
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
-    return a[0] < b[0] + b[2] and b[0] < a[0] + a[2] and a[1] < b[1] + b[3] and b[1] < a[1] + a[3]
 
 
 # --- coefficients in each environment -------------------------------------------------------
@@ -216,14 +146,6 @@ def share(k: int, e: Environment) -> Markup:
         label=title,
         class_="strip",
     )
-
-
-def duel(value: float, values: Sequence[float], class_: str) -> Markup:
-    """One of two bars on the first screen: a model's error where it is worst."""
-    scale = Scale(0.0, max([v for v in values if math.isfinite(v)], default=0.0))
-    said = number(value)
-    body = bar(0, scale(_finite(value)), 4, 16, f"bar {class_}", said)
-    return picture(body, height=24, label=said, class_="strip")
 
 
 def risks(e: Environment, largest: float) -> Markup:
@@ -300,63 +222,3 @@ def _histogram(k: int, spread: Spread, scale: Scale, said: str) -> list[Markup]:
         height=38,
     )
     return [bars, line(0, 42, 1, 42, "zero")]
-
-
-def heat(value: float, largest: float) -> str:
-    """Return the class of a cell of the distance matrix: eight steps from none to most."""
-    if not math.isfinite(value) or largest <= 0:
-        return "heat-0"
-    return f"heat-{round(7 * min(max(value / largest, 0.0), 1.0))}"
-
-
-def largest(distance: FloatArray) -> float:
-    """Return the largest finite distance, 0 if there is none."""
-    finite = distance[np.isfinite(distance)]
-    return float(finite.max()) if len(finite) else 0.0
-
-
-# --- the search ------------------------------------------------------------------------------
-
-
-def path(steps: Sequence[Step], value: Callable[[Step], float], what: str) -> Markup:
-    """A line through one number of every step; the step that was chosen is marked."""
-    points = [(i, value(s), s) for i, s in enumerate(steps) if math.isfinite(value(s))]
-    if not points:
-        return Markup("")
-    values = [v for _, v, _ in points]
-    room = 0.08 * (max(values) - min(values)) or max(abs(values[0]) * 0.01, 1e-9)
-    y = Scale(min(values) - room, max(values) + room)
-    x = Scale(-0.3, max(len(steps) - 0.7, 0.3))
-    corners = " ".join(f"{100 * x(i):.2f},{100 * (1 - y(v)):.2f}" for i, v, _ in points)
-    curve = element(
-        "svg",
-        element("polyline", points=corners, class_="curve"),
-        viewBox="0 0 100 100",
-        preserveAspectRatio="none",
-        width="100%",
-        height=LINE_HEIGHT,
-    )
-    marks = [_path_point(i, v, s, x, y, what) for i, v, s in points]
-    label = f"{what} over {len(steps)} steps, from {number(values[0])} to {number(values[-1])}"
-    return picture(
-        _path_axes(steps, x, y), curve, *marks, height=LINE_HEIGHT, label=label, class_="path"
-    )
-
-
-def _path_axes(steps: Sequence[Step], x: Scale, y: Scale) -> Markup:
-    every = max(1, -(-len(steps) // 10))
-    up = [
-        line(0, LINE_HEIGHT * (1 - y(t)), 1, LINE_HEIGHT * (1 - y(t)), "grid")
-        + text(0, LINE_HEIGHT * (1 - y(t)) + 4, tick(t), "y")
-        for t in y.ticks(4)
-    ]
-    along = [
-        text(x(i), LINE_HEIGHT + 18, s.number, "x") for i, s in enumerate(steps) if i % every == 0
-    ]
-    return Markup("").join([*up, *along])
-
-
-def _path_point(i: int, v: float, s: Step, x: Scale, y: Scale, what: str) -> Markup:
-    kind = "chosen" if s.chosen else "step"
-    title = f"Step {s.number}: {what.lower()} {number(v, 5)}{', chosen' if s.chosen else ''}"
-    return mark(x(i), LINE_HEIGHT * (1 - y(v)), SHAPES[2 if s.chosen else 0], kind, title)

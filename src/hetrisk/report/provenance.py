@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from hetrisk import __version__
+from hetrisk.estimators.quality import Quality
 from hetrisk.report.labels import LONGEST_NAME, readable, shortened
 from hetrisk.report.summary import Origin, Provenance
 from hetrisk.tables import TableEncoder
@@ -32,16 +33,25 @@ def origin(model: Any) -> Origin | None:
     return Origin(
         source=_short(description.source),
         target=_short(description.target),
+        n_rows=int(description.n_rows),
+        n_columns=int(description.n_columns),
+        reason=_short(description.reason),
         notes=tuple(_short(note) for note in description.notes),
         left_out=tuple((_short(out.name), _short(out.reason)) for out in description.left_out),
     )
+
+
+def stored_quality(model: Any) -> Quality | None:
+    """Return the figures of merit a pipeline fitted from a table was stored with."""
+    first = model.steps[0][1] if isinstance(model, Pipeline) else None
+    description = getattr(first, "description_", None) if isinstance(first, TableEncoder) else None
+    return None if description is None else description.quality
 
 
 def provenance(model: Any, final: Any) -> Provenance:
     """Return the settings of ``final``, the last step of ``model``, and how to repeat the page."""
     return Provenance(
         model=type(final).__name__,
-        method=final.method,
         final_model=type(final.final_estimator_).__name__,
         linear=final.final_estimator is None,
         versions=(

@@ -1,8 +1,8 @@
-"""What the page says, as typed values: no model, no template, no raw row.
+"""What the page and the terminal say, as typed values: no model, no template, no raw row.
 
-`hetrisk.report.extraction` fills these from a fitted model; the template, the notebook
-representation and `hetrisk.plotting` read them. Arrays are indexed by environment first
-(K of them), then by feature (d), in the order of the model's columns.
+`hetrisk.report.extraction` fills these from a fitted model; the page, the terminal, the notebook
+representation and `hetrisk.plotting` read them and nothing else, so that they cannot disagree.
+Arrays are indexed by environment first (K of them), then by column (d), in the model's order.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from enum import Enum
 import numpy as np
 
 from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.estimators.quality import Quality
 
 
 class Decision(Enum):
@@ -23,16 +24,77 @@ class Decision(Enum):
     UNCERTAIN = "uncertain"
 
 
+class Action(Enum):
+    """What a reader is advised to do."""
+
+    THIS = "use this model"
+    PLAIN = "use the plain model"
+    UNKNOWN = "cannot say"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One thing to know before following a recommendation: a question and its answer."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to do, in a sentence, and what to know about it.
+
+    Attributes
+    ----------
+    action : use this model, use the plain model, or cannot say.
+    sentence : the recommendation with its reason.
+    points : cost, break-even, stability, assumptions, in this order.
+    price : relative rise of the expected error at reach 0 against plain ERM's; NaN if unknown.
+    gain : relative fall of the expected error at the reach asked for; NaN if unknown.
+    reach, break_even : the reach asked for, and that from which on the model pays (inf: never).
+    """
+
+    action: Action
+    sentence: str
+    points: tuple[Point, ...]
+    price: float
+    gain: float
+    reach: float
+    break_even: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Expected error against reach, of this model and of plain ERM (see `ReachCurve`).
+
+    ``left_out`` says in words which features would be left out at each reach; ``asked`` is the
+    reach the model was fitted for.
+    """
+
+    reach: FloatArray
+    error: FloatArray
+    error_erm: FloatArray
+    low: FloatArray
+    high: FloatArray
+    low_erm: FloatArray
+    high_erm: FloatArray
+    left_out: tuple[str, ...]
+    unit: str
+    break_even: float
+    asked: float
+
+
 @dataclass(frozen=True)
 class Feature:
-    """One feature and the evidence about it (see `hetrisk.core.result.Evidence`).
+    """One feature and what decided about it (see `hetrisk.core.result.Evidence`).
 
     A feature is one column of the model, or ``n_columns`` that share a decision: the levels of
     a category. ``position`` is its column, of several the one most spoken against.
 
     ``label`` is short and unique on the page, ``name`` the longer form; ``used`` says whether
-    the model uses it, which an uncertain feature's ``decision`` does not. ``instability`` is
-    NaN where it is not known: relative to a mean coefficient that may as well be zero.
+    the model uses it, which an uncertain feature's ``decision`` does not. ``margin`` is the
+    number that decides: by how much the error expected at the reach asked for would rise were
+    this decision the other way. ``stability`` is the share of resamples in which it left.
     """
 
     position: int
@@ -41,23 +103,50 @@ class Feature:
     used: bool
     decision: Decision
     gate: float
-    instability: float
-    instability_error: float
-    cost: float
-    saving: float
+    margin: float
+    price: float
+    regret: float
     p_value: float
+    stability: float
+    assumed: bool
     reason: str
     n_columns: int = 1
 
 
 @dataclass(frozen=True)
+class Source:
+    """One source of environments that was looked at; ``against`` names the feature it speaks of."""
+
+    name: str
+    kind: str
+    n_environments: int
+    p_value: float
+    score: float
+    against: str
+    used: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Environment:
-    """One inferred group of rows; ``risk`` is the model's error there, ``risk_erm`` plain ERM's."""
+    """One group of rows: errors there, and in words what is different, the largest first."""
 
     label: str
     share: float
     risk: float
     risk_erm: float
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LeftOutEnvironment:
+    """Errors in an environment that was not learned from: this model, plain ERM, anchor."""
+
+    label: str
+    rows: float
+    error: float
+    error_erm: float
+    error_anchor: float
 
 
 @dataclass(frozen=True)
@@ -97,10 +186,12 @@ class Step:
 
     number: int
     n_environments: int
+    score: float
+    score_name: str
     log_likelihood: float
-    objective: float
     kept: tuple[bool, ...]
     chosen: bool
+    note: str
 
 
 @dataclass(frozen=True)
@@ -118,6 +209,9 @@ class Origin:
 
     source: str
     target: str
+    n_rows: int
+    n_columns: int
+    reason: str
     notes: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...]
 
@@ -127,7 +221,6 @@ class Provenance:
     """Where the page comes from: ``settings`` are (name, value, is it the default)."""
 
     model: str
-    method: str
     final_model: str
     linear: bool
     versions: tuple[tuple[str, str], ...]
@@ -138,7 +231,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything the page shows about one fitted model.
+    """Everything the page and the terminal show about one fitted model.
 
     Decisions are about ``features``; coefficients, spreads and steps are about ``columns``,
     which are the same unless columns share a decision.
@@ -147,45 +240,39 @@ class Summary:
     task: str
     n_classes: int
     verdict: str
-    headline: str
     reason: str
+    recommendation: Recommendation
+    curve: Curve | None
     risk_name: str
     n_rows: int | None
+    n_resamples: int
     features: tuple[Feature, ...]
     columns: tuple[Feature, ...]
+    sources: tuple[Source, ...]
     environments: tuple[Environment, ...]
+    leave_one_out: tuple[LeftOutEnvironment, ...]
     coefficients: tuple[Coefficients, ...]
     spreads: tuple[Spread, ...]
     distance: FloatArray
     steps: tuple[Step, ...]
+    quality: Quality | None
     table: TableSummary | None
     origin: Origin | None
     provenance: Provenance
 
     def of(self, decision: Decision) -> tuple[Feature, ...]:
-        """Features with this decision: kept ones by what they are worth, others by instability."""
-        chosen = [f for f in by_concern(self.features) if f.decision is decision]
-        if decision is Decision.KEPT:
-            chosen.sort(key=lambda f: -np.nan_to_num(f.cost, nan=-1e300))
-        return tuple(chosen)
-
-    @property
-    def worst(self) -> float:
-        """The model's error in the environment where it is largest."""
-        return max((e.risk for e in self.environments), default=np.nan)
-
-    @property
-    def worst_erm(self) -> float:
-        """Plain ERM's error in the environment where *that* is largest."""
-        return max((e.risk_erm for e in self.environments), default=np.nan)
+        """Features with this decision, the most important first."""
+        return tuple(f for f in by_importance(self.features) if f.decision is decision)
 
 
-def by_concern(features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    """Sort features: left out, uncertain, kept; of each the most unstable first."""
-    rank = (Decision.DROPPED, Decision.UNCERTAIN, Decision.KEPT)
+def by_importance(features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    """Sort features by their margin: first those about which the decision matters most."""
 
-    def key(f: Feature) -> tuple[int, float, int]:
-        instability = float(np.nan_to_num(f.instability, nan=-1.0, posinf=1e300))
-        return rank.index(f.decision), -instability, f.position
+    def key(f: Feature) -> tuple[float, float, int]:
+        return -_known(f.margin), -_known(f.price), f.position
 
     return tuple(sorted(features, key=key))
+
+
+def _known(value: float) -> float:
+    return float(np.nan_to_num(value, nan=-1e300, posinf=1e300, neginf=-1e299))

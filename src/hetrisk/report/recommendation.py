@@ -1,0 +1,179 @@
+"""The first thing a reader sees: what to do, what it costs, when it pays, how sure it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSEARCHED, UNSTABLE
+from hetrisk.report.features import DOUBTFUL_SHARE
+from hetrisk.report.labels import count_of, listed, number, percent, tick
+from hetrisk.report.summary import Action, Curve, Feature, Point, Recommendation, by_importance
+
+ACTION = {
+    INVARIANT: Action.THIS,
+    HOMOGENEOUS: Action.PLAIN,
+    UNSTABLE: Action.UNKNOWN,
+    UNSEARCHED: Action.UNKNOWN,
+}
+REACH_IN_WORDS = (
+    "reach 0: nothing shifts; 1: the future is all like one environment seen; "
+    "k: relations move k times as far"
+)
+
+
+def recommend(
+    final: Any, features: tuple[Feature, ...], curve: Curve | None, n_rows: int | None
+) -> Recommendation:
+    """Return what to do with a fitted HRM estimator.
+
+    Parameters
+    ----------
+    final : the estimator; its verdict decides what is advised.
+    features : with their decisions.
+    curve : expected error against reach, None where nothing was searched.
+    n_rows : rows it was fitted on, None where they are not counted.
+    """
+    action = ACTION[final.verdict_]
+    left = [f for f in by_importance(features) if not f.used]
+    answers = {
+        "What it costs if nothing shifts": partial(_cost, action, curve),
+        "From which shift on it pays": partial(_pays, action, curve),
+        "How stable the choice is": partial(_stable, features, left, final.n_resamples_),
+        "What is assumed, not shown": partial(_assumed, final, left),
+    }
+    searched = final.verdict_ != UNSEARCHED
+    points = [Point(question, answer()) for question, answer in answers.items() if searched]
+    return Recommendation(
+        action=action,
+        sentence=_sentence(final, left, n_rows),
+        points=tuple(point for point in points if point.answer),
+        price=_relative(curve, 0.0) if curve else math.nan,
+        gain=-_relative(curve, curve.asked) if curve else math.nan,
+        reach=float(final.reach),
+        break_even=float(final.break_even_),
+    )
+
+
+def _sentence(final: Any, left: Sequence[Feature], n_rows: int | None) -> str:
+    if final.verdict_ == INVARIANT:
+        return _use_this(left)
+    rows = "too few rows" if n_rows is None else f"too few rows ({n_rows:,})"
+    return {
+        HOMOGENEOUS: "Use the plain model. Nothing was found that another choice of columns "
+        "would protect it from. This is the plain model.",
+        UNSTABLE: "Cannot say. Relations differ between environments, but no choice of columns "
+        "is both safe and stable. This is the plain model: it may fail when the world moves.",
+        UNSEARCHED: f"Cannot say: not searched. There are {rows} to look for environments in. "
+        "This is the plain model.",
+    }[final.verdict_]
+
+
+def _use_this(left: Sequence[Feature]) -> str:
+    if not left:
+        return (
+            "Use this model. It uses every column, and leans less on what changes from one "
+            "environment to another."
+        )
+    names = listed([f.label for f in left], 4)
+    verb = "says" if len(left) == 1 else "say"
+    return (
+        f"Use this model. It leaves out {names}: what {'it' if len(left) == 1 else 'they'} {verb} "
+        "about the target changes from one environment to another."
+    )
+
+
+def _cost(action: Action, curve: Curve | None) -> str:
+    if curve is None or not math.isfinite(_relative(curve, 0.0)):
+        return ""
+    plain = number(_at(curve, curve.error_erm, 0.0))
+    if action is not Action.THIS:
+        return f"Nothing: this is the plain model. Its expected {curve.unit} is {plain}."
+    price, this = _relative(curve, 0.0), number(_at(curve, curve.error, 0.0))
+    more = f"{percent(abs(price))} {'more' if price > 0 else 'less'} error"
+    if abs(price) < 0.0005:
+        more = "Next to nothing"
+    return f"{more}: {curve.unit} {this} instead of {plain}."
+
+
+def _pays(action: Action, curve: Curve | None) -> str:
+    if curve is None:
+        return ""
+    if action is not Action.THIS:
+        end = _at(curve, curve.error_erm, curve.asked)
+        if not math.isfinite(end):
+            return ""
+        return (
+            f"No other choice of columns pays at reach {tick(curve.asked)}, where this "
+            f"model’s expected {curve.unit} is {number(end)}."
+        )
+    if not math.isfinite(curve.break_even):
+        return "Never within the reach that was looked at."
+    start = "From the start"
+    if curve.break_even > 0:
+        start = f"From reach {number(curve.break_even, 2)} on"
+    gain = -_relative(curve, curve.asked)
+    if not math.isfinite(gain):
+        return f"{start} ({REACH_IN_WORDS})."
+    return (
+        f"{start}. At reach {tick(curve.asked)}, the one asked for, it errs "
+        f"{percent(abs(gain))} {'less' if gain >= 0 else 'more'} than the plain model "
+        f"({REACH_IN_WORDS})."
+    )
+
+
+def _stable(features: tuple[Feature, ...], left: Sequence[Feature], n_resamples: int) -> str:
+    """Say in how many resamples the decision was the same, and which columns are in doubt."""
+    if n_resamples < 1:
+        return ""
+    kept = [f for f in features if f.used and f.stability > DOUBTFUL_SHARE]
+    if left:
+        shares = [f.stability for f in left if not math.isnan(f.stability)]
+        if not shares:
+            return ""
+        told = f"Left out in {_times(min(shares), n_resamples)} resamples of the rows"
+        if len(left) > 1:
+            told = told.replace("Left out in", "Each of them left out in at least")
+    else:
+        most = max((f.stability for f in features if not math.isnan(f.stability)), default=0.0)
+        if most == 0.0:
+            return f"No column was left out in any of {count_of(n_resamples, 'resample')}."
+        told = f"No column was left out in more than {_times(most, n_resamples)} resamples"
+    doubt = [f"{f.label} ({_times(f.stability, n_resamples)})" for f in kept]
+    return f"{told}." + (f" In doubt, though kept: {listed(doubt, 4)}." if doubt else "")
+
+
+def _times(share: float, n: int) -> str:
+    return f"{round(share * n)} of {n}"
+
+
+def _assumed(final: Any, left: Sequence[Feature]) -> str:
+    told = []
+    assumed = [f.label for f in left if f.assumed]
+    if assumed:
+        told.append(f"{listed(assumed, 4)}: left out by an assumption, not by a test.")
+    kinds = {source.kind for source in final.sources_ if source.used}
+    if kinds & {"hidden", "visible"}:
+        told.append(
+            "The environments were inferred from the rows; a column that names them, or goes "
+            "along with them, would put them to a test."
+        )
+    told.append(
+        "What moves next is what moved between these environments, at most "
+        f"{tick(float(final.reach))} times as far."
+    )
+    return " ".join(told)
+
+
+def _at(curve: Curve, values: Any, reach: float) -> float:
+    return float(np.interp(reach, curve.reach, values))
+
+
+def _relative(curve: Curve, reach: float) -> float:
+    """Error of this model relative to plain ERM's, less one."""
+    plain = _at(curve, curve.error_erm, reach)
+    return _at(curve, curve.error, reach) / plain - 1.0 if plain > 0 else math.nan
