@@ -1,0 +1,183 @@
+"""What the training rows looked like, kept with the model so that later rows can be compared.
+
+Only summaries are kept, never a row: moments and extremes of every column from one pass over the
+rows, and its distribution function at a hundred points from a bounded sample. New rows are held
+against it column by column with the Kolmogorov-Smirnov statistic at those points, which is at
+most the one over all points: its p-value errs on the safe side, for columns of few values too.
+A column of zeros and ones is held against it by its share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy import special, stats
+
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
+
+N_POINTS = 101
+SAMPLE_ROWS = 20_000
+ROOM = 0.1  # of a column's range: how far outside of it a value may lie without being called so
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Summaries of n rows in p = d + 1 columns: the features, and the target last.
+
+    Attributes
+    ----------
+    n_rows : rows of positive weight.
+    mean, sd : (p,).
+    low, high : (p,) smallest and largest value.
+    points, cdf : (Q, p) values along each column, and the share of rows at most that large.
+    n_sampled : rows behind ``cdf``.
+    indicator : (p,) columns that hold zeros and ones alone.
+    """
+
+    n_rows: int
+    mean: FloatArray
+    sd: FloatArray
+    low: FloatArray
+    high: FloatArray
+    points: FloatArray
+    cdf: FloatArray
+    n_sampled: int
+    indicator: BoolArray
+
+    def outside(self, values: FloatArray, columns: slice | BoolArray) -> BoolArray:
+        """Return which of ``values`` (n, m) lie clearly outside what ``columns`` held."""
+        low, high = self.low[columns], self.high[columns]
+        room = ROOM * (high - low)
+        far: BoolArray = (values < low - room) | (values > high + room)
+        return far
+
+
+@dataclass(frozen=True)
+class _Extremes:
+    """Moments and extremes of a block; two of them merge into those of both."""
+
+    n: int
+    mean: FloatArray
+    square: FloatArray  # sum of squared deviations from the mean
+    low: FloatArray
+    high: FloatArray
+    indicator: BoolArray
+
+    def __add__(self, other: _Extremes) -> _Extremes:
+        n = self.n + other.n
+        if n == 0:
+            return self
+        gap = other.mean - self.mean
+        return _Extremes(
+            n,
+            self.mean + gap * (other.n / n),
+            self.square + other.square + gap**2 * (self.n * other.n / n),
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.indicator & other.indicator,
+        )
+
+
+def measure(rows: RowSource) -> Reference:
+    """Return the reference of training rows: one pass over them, and one sample."""
+    sums: _Extremes = rows.sum(partial(_extremes))
+    sample = rows.sample(SAMPLE_ROWS, 0)
+    Z = _columns(sample)
+    levels = np.linspace(0.0, 1.0, N_POINTS)
+    points = np.quantile(Z, levels, axis=0, method="higher")
+    return Reference(
+        n_rows=sums.n,
+        mean=sums.mean,
+        sd=np.sqrt(sums.square / max(sums.n, 1)),
+        low=sums.low,
+        high=sums.high,
+        points=points,
+        cdf=_shares_below(Z, points),
+        n_sampled=len(Z),
+        indicator=sums.indicator,
+    )
+
+
+def _columns(rows: Rows) -> FloatArray:
+    """(n, d + 1) features and target of the rows that count."""
+    return np.column_stack([rows.X, rows.y])[rows.weight > 0]
+
+
+def _extremes(rows: Rows) -> _Extremes:
+    Z = _columns(rows)
+    p = rows.X.shape[1] + 1
+    if not len(Z):
+        nothing = np.zeros(p)
+        return _Extremes(
+            0, nothing, nothing, np.full(p, np.inf), np.full(p, -np.inf), np.ones(p, dtype=bool)
+        )
+    mean = Z.mean(axis=0)
+    return _Extremes(
+        len(Z),
+        mean,
+        ((Z - mean) ** 2).sum(axis=0),
+        Z.min(axis=0),
+        Z.max(axis=0),
+        np.all((Z == 0) | (Z == 1), axis=0),
+    )
+
+
+def _shares_below(Z: FloatArray, points: FloatArray) -> FloatArray:
+    """(Q, m) share of each column's values at most as large as each of its points."""
+    ordered = np.sort(Z, axis=0)
+    counts = [
+        np.searchsorted(ordered[:, j], points[:, j], side="right") for j in range(Z.shape[1])
+    ]
+    shares: FloatArray = np.column_stack(counts) / len(Z)
+    return shares
+
+
+def distances(reference: Reference, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How far each of d columns has moved, and how easily that happens by chance.
+
+    Parameters
+    ----------
+    reference : of the training rows.
+    X : (n, d) new rows.
+
+    Returns
+    -------
+    distance : (d,) largest difference of the distribution functions, in [0, 1]: at least this
+        share of the rows is not where it was.
+    p_value : (d,) of the hypothesis that nothing moved, not corrected for the number of columns.
+    """
+    d = X.shape[1]
+    now = _shares_below(X, reference.points[:, :d])
+    distance = np.max(np.abs(now - reference.cdf[:, :d]), axis=0)
+    p_value = _kolmogorov(distance, len(X), reference.n_sampled)
+    share = np.flatnonzero(reference.indicator[:d])
+    before, after = reference.mean[share], X[:, share].mean(axis=0)
+    distance[share] = np.abs(after - before)
+    p_value[share] = _proportions(before, after, reference.n_rows, len(X))
+    return distance, p_value
+
+
+def _kolmogorov(distance: FloatArray, n: int, m: int) -> FloatArray:
+    """p-value of the two-sample statistic, with Stephens' correction for few rows."""
+    root = np.sqrt(n * m / (n + m))
+    p: FloatArray = special.kolmogorov((root + 0.12 + 0.11 / root) * distance)
+    return p
+
+
+def _proportions(before: FloatArray, after: FloatArray, m: int, n: int) -> FloatArray:
+    """Fisher's exact p-value of two shares being equal, twice the smaller side."""
+    ones, now = np.rint(before * m + after * n), np.rint(after * n)
+    chance = stats.hypergeom(m + n, ones.astype(int), n)
+    p: FloatArray = np.minimum(2 * np.minimum(chance.cdf(now), chance.sf(now - 1)), 1.0)
+    return p
+
+
+def holm(p_value: FloatArray) -> FloatArray:
+    """Holm's correction: valid whatever the dependence between the tests."""
+    order = np.argsort(p_value, kind="stable")
+    steps = np.arange(len(p_value), 0, -1)
+    corrected = np.empty(len(p_value))
+    corrected[order] = np.minimum(np.maximum.accumulate(p_value[order] * steps), 1.0)
+    return corrected

@@ -1,0 +1,140 @@
+"""How much of a relation is left: one number, 1 as it was learned, 0 gone, negative reversed.
+
+A model that leaves columns out predicts f, plain ERM g. Their difference g - f is what the
+columns left out would say. On the rows both were fitted to, the residual y - f follows g - f with
+slope one exactly, since y - g is orthogonal to both. On new rows that slope, with an intercept,
+is the strength of the relation the model did not want to rely on. For labels f and g are log-odds
+and the slope is that of a logistic model with offset f.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from hetrisk.core.numerics.rows import FloatArray, IntArray
+
+MOST_STEPS = 50
+NOTHING = 1e-12  # of the variance of the target: no difference to speak of
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its standard error."""
+
+    value: float
+    error: float
+
+
+def strength_of_numbers(y: FloatArray, this: FloatArray, plain: FloatArray) -> Estimate | None:
+    """Slope of y - this on plain - this, with a standard error that holds for any noise.
+
+    Parameters
+    ----------
+    y : (n,) outcomes.
+    this, plain : (n,) predictions of the model and of plain ERM.
+
+    Returns
+    -------
+    None where the two predict the same, so that nothing was left out to speak of.
+    """
+    said = plain - this
+    said = said - said.mean()
+    residual = y - this
+    residual = residual - residual.mean()
+    total = float(said @ said)
+    if len(y) < 3 or total <= NOTHING * len(y) * max(float(np.var(y)), 1e-300):
+        return None
+    slope = float(said @ residual) / total
+    rest = residual - slope * said
+    return Estimate(slope, float(np.sqrt((said**2) @ (rest**2))) / total)
+
+
+def strength_of_labels(y: IntArray, this: FloatArray, plain: FloatArray) -> Estimate | None:
+    """Slope s of softmax(this + s (plain - this) + intercepts), by Newton's method.
+
+    Parameters
+    ----------
+    y : (n,) class codes.
+    this, plain : (n, C) log-odds of the model and of plain ERM.
+
+    Returns
+    -------
+    None where the two say the same.
+    """
+    said = plain - this
+    said = said - said[:, :1]
+    if len(y) < 3 or float(np.var(said, axis=0).max()) <= NOTHING:
+        return None
+    n, C = this.shape
+    # (n, C, P): what one unit of each parameter adds to each log-odds.
+    design = np.concatenate(
+        [said[:, :, None], np.broadcast_to(np.eye(C)[:, 1:], (n, C, C - 1))], axis=2
+    )
+    hot = np.eye(C)[y]
+    theta = np.zeros(C)
+    theta[0] = 1.0
+    for _ in range(MOST_STEPS):
+        scores, information = _derivatives(design, hot, this, theta)
+        step = np.linalg.lstsq(information, scores.sum(axis=0), rcond=None)[0]
+        # Labels that can be separated send the slope to infinity: no step is longer than one.
+        theta = theta + step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-300))
+        if float(np.abs(step).max()) < 1e-9:
+            break
+    scores, information = _derivatives(design, hot, this, theta)
+    bread = np.linalg.pinv(information)
+    variance = float((bread @ (scores.T @ scores) @ bread)[0, 0])
+    return Estimate(float(theta[0]), float(np.sqrt(max(variance, 0.0))))
+
+
+def _derivatives(
+    design: FloatArray, hot: FloatArray, offset: FloatArray, theta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Each row's score (n, P) and the information matrix (P, P), with a trace of a ridge."""
+    share = softmax(offset + design @ theta, axis=1)
+    mean = np.einsum("nc,ncp->np", share, design)
+    scores: FloatArray = np.einsum("nc,ncp->np", hot, design) - mean
+    information = np.einsum("nc,ncp,ncq->pq", share, design, design) - mean.T @ mean
+    information[np.diag_indices(len(theta))] += 1e-9 * len(offset)
+    return scores, information
+
+
+def reach_of(error: Estimate, reach: FloatArray, expected: FloatArray) -> Estimate:
+    """Where on a reach curve an error lies: the squared error is a line in the squared reach.
+
+    Parameters
+    ----------
+    error : what was measured.
+    reach, expected : (G,) the curve, ``expected`` not falling.
+
+    Returns
+    -------
+    The reach at which the curve has this error, extended beyond its end by its last slope; 0
+    below its start, infinity where it is flat. Its ``error`` is half the distance between the
+    places of ``error`` plus and minus one standard error.
+    """
+    places = [_place(e, reach, expected) for e in (error.value, _less(error), _more(error))]
+    spread = (places[2] - places[1]) / 2 if np.isfinite(places[2]) else np.inf
+    return Estimate(places[0], float(spread))
+
+
+def _less(error: Estimate) -> float:
+    return max(error.value - error.error, 0.0)
+
+
+def _more(error: Estimate) -> float:
+    return error.value + error.error
+
+
+def _place(error: float, reach: FloatArray, expected: FloatArray) -> float:
+    square, known = np.asarray(reach) ** 2, np.maximum.accumulate(np.asarray(expected) ** 2)
+    if error**2 <= known[0]:
+        return 0.0
+    if error**2 <= known[-1]:
+        return float(np.sqrt(np.interp(error**2, known, square)))
+    rise = (known[-1] - known[0]) / max(square[-1] - square[0], 1e-300)
+    if rise <= 1e-9 * known[0]:
+        return float("inf")
+    return float(np.sqrt(square[-1] + (error**2 - known[-1]) / rise))
