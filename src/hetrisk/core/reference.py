@@ -127,9 +127,7 @@ def _extremes(rows: Rows) -> _Extremes:
 def _shares_below(Z: FloatArray, points: FloatArray) -> FloatArray:
     """(Q, m) share of each column's values at most as large as each of its points."""
     ordered = np.sort(Z, axis=0)
-    counts = [
-        np.searchsorted(ordered[:, j], points[:, j], side="right") for j in range(Z.shape[1])
-    ]
+    counts = [np.searchsorted(ordered[:, j], points[:, j], side="right") for j in range(Z.shape[1])]
     shares: FloatArray = np.column_stack(counts) / len(Z)
     return shares
 

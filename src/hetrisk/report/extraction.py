@@ -57,7 +57,7 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
     columns = table_columns(model, final)
     features = grouped(columns, column_groups(model, final))
     table, Z, environments, quality = _read_table(model, final, data)
-    curve = _curve(final, columns)
+    curve = curve_of(final, columns)
     n_rows = _n_rows(final)
     return Summary(
         task="classification" if is_classifier(final) else "regression",
@@ -72,7 +72,7 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
         features=features,
         columns=columns,
         sources=_sources(final, columns),
-        environments=describe(found, _environment_labels(final), columns),
+        environments=describe(found, environment_names(final), columns),
         leave_one_out=_leave_one_out(final),
         coefficients=_coefficients(found, getattr(final, "classes_", ())),
         spreads=spreads(found.feature_mean, found.feature_sd, Z, environments),
@@ -97,7 +97,7 @@ def final_step(model: Any) -> Any:
     return final
 
 
-def _curve(final: Any, columns: tuple[Feature, ...]) -> Curve | None:
+def curve_of(final: Any, columns: tuple[Feature, ...]) -> Curve | None:
     """Return the reach curve with the names of what would be left out; None without numbers."""
     found = final.reach_curve_
     if found is None or not np.isfinite(found.error_erm).any():
@@ -133,7 +133,7 @@ def _sources(final: Any, columns: tuple[Feature, ...]) -> tuple[Source, ...]:
     )
 
 
-def _environment_labels(final: Any) -> tuple[str, ...]:
+def environment_names(final: Any) -> tuple[str, ...]:
     """Return the names the user gave, or numbers as in ``environments_``."""
     if final.environment_labels_ is not None:
         return unique_labels(final.environment_labels_)

@@ -94,16 +94,20 @@ def render_summary(summary: Summary, title: str | None = None) -> str:
     """Return the page of a summary."""
     if title is None:
         title = TITLE if summary.origin is None else f"{TITLE}: {summary.origin.target}"
-    style, script = asset("page.css"), asset("page.js")
     return template("page.html").render(
-        s=summary,
-        title=shortened(readable(title), 200),
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        **_derived(summary),
+        s=summary, title=shortened(readable(title), 200), **dress(), **_derived(summary)
     )
+
+
+def dress() -> dict[str, Any]:
+    """Return style, script and their hashes, as every page of ours wears them."""
+    style, script = asset("page.css"), asset("page.js")
+    return {
+        "style": Markup(style),
+        "script": Markup(script),
+        "style_hash": _hash(style),
+        "script_hash": _hash(script),
+    }
 
 
 def _derived(s: Summary) -> dict[str, Any]:
@@ -223,8 +227,8 @@ def _told(features: tuple[Feature, ...], before: tuple[bool, ...], after: tuple[
 
 
 @cache
-def template(name: str) -> Template:
-    """Return a template from beside this module: all is escaped, an unknown name is an error."""
+def template(name: str, package: str = "hetrisk.report") -> Template:
+    """Return a template from a package: all is escaped, an unknown name is an error."""
     jinja = Environment(
         loader=BaseLoader(),
         autoescape=True,
@@ -239,12 +243,13 @@ def template(name: str) -> Template:
         number=number,
         fixed=fixed,
         percent=percent,
+        tick=tick,
         probability=probability,
         count_of=count_of,
         plain=_plain,
         upper_first=_upper_first,
     )
-    return jinja.from_string(asset(name))
+    return jinja.from_string(asset(name, package))
 
 
 def _upper_first(text: str) -> str:
@@ -259,9 +264,9 @@ def _plain(value: float) -> str:
     return f"{value:.9g}" if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
-def asset(name: str) -> str:
-    """Return the text of a file beside this module."""
-    return (resources.files("hetrisk.report") / name).read_text(encoding="utf-8")
+def asset(name: str, package: str = "hetrisk.report") -> str:
+    """Return the text of a file in a package."""
+    return (resources.files(package) / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -1,0 +1,105 @@
+"""What the targets of new rows say: errors, the place on the reach curve, relations that broke."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import is_classifier
+
+from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.strength import Estimate, reach_of, strength_of_labels, strength_of_numbers
+from hetrisk.monitoring.findings import OutcomeCheck
+from hetrisk.report.summary import Curve
+
+
+def check_outcomes(final: Any, Z: FloatArray, y: np.ndarray, curve: Curve | None) -> OutcomeCheck:
+    """Hold the targets of new rows against the model.
+
+    Parameters
+    ----------
+    final : the fitted HRM estimator.
+    Z : (n, d) new rows in its columns.
+    y : (n,) their targets; labels among its classes.
+    curve : its reach curve.
+    """
+    losses = _label_losses(final, Z, y) if is_classifier(final) else _number_losses(final, Z, y)
+    this, plain, strength, unit = losses
+    error, error_plain = _root(this), None if plain is None else _root(plain)
+    return OutcomeCheck(
+        unit=unit,
+        error=error,
+        plain=error_plain,
+        expected=float(curve.error[0]) if curve else np.nan,
+        limit=float(np.interp(curve.asked, curve.reach, curve.high)) if curve else np.nan,
+        plain_worse=None if plain is None else _mean(plain - this),
+        reach=_reach(curve, error, error_plain),
+        strength=strength,
+    )
+
+
+def _number_losses(
+    final: Any, Z: FloatArray, y: np.ndarray
+) -> tuple[FloatArray, FloatArray | None, Estimate | None, str]:
+    """Squared errors of this model and of plain ERM, and the strength of what was left out."""
+    predicted = np.asarray(final.predict(Z), dtype=float)
+    this = (y - predicted) ** 2
+    if not _carries_erm(final):
+        return this, None, None, "RMSE"
+    plain = Z @ np.ravel(final.erm_coef_) + float(np.ravel(final.erm_intercept_)[0])
+    return this, (y - plain) ** 2, strength_of_numbers(y, predicted, plain), "RMSE"
+
+
+def _label_losses(
+    final: Any, Z: FloatArray, y: np.ndarray
+) -> tuple[FloatArray, FloatArray | None, Estimate | None, str]:
+    unit = "root Brier score"
+    codes = np.searchsorted(final.classes_, y)
+    hot = np.eye(len(final.classes_))[codes]
+
+    def brier(shares: FloatArray) -> FloatArray:
+        loss: FloatArray = ((shares - hot) ** 2).sum(axis=1) / 2
+        return loss
+
+    this = brier(np.asarray(final.predict_proba(Z), dtype=float))
+    if not _carries_erm(final):
+        return this, None, None, unit
+    eta = _log_odds(Z, final.coef_, final.intercept_)
+    plain = _log_odds(Z, final.erm_coef_, final.erm_intercept_)
+    strength = strength_of_labels(codes, eta, plain)
+    return this, brier(softmax(plain, axis=1)), strength, unit
+
+
+def _log_odds(Z: FloatArray, coef: Any, intercept: Any) -> FloatArray:
+    eta = Z @ np.atleast_2d(coef).T + np.atleast_1d(intercept)
+    return eta if eta.shape[1] > 1 else np.hstack([np.zeros_like(eta), eta])
+
+
+def _carries_erm(final: Any) -> bool:
+    """Whether the model is linear, and kept plain ERM's coefficients."""
+    return final.final_estimator is None
+
+
+def _mean(values: FloatArray) -> Estimate:
+    n = len(values)
+    return Estimate(
+        float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+    )
+
+
+def _root(losses: FloatArray) -> Estimate:
+    """Root of the mean, and its standard error by the delta method."""
+    mean = _mean(losses)
+    root = float(np.sqrt(mean.value))
+    return Estimate(root, mean.error / (2 * root) if root > 0 else 0.0)
+
+
+def _reach(curve: Curve | None, error: Estimate, plain: Estimate | None) -> Estimate | None:
+    """By the curve that rises more: on a flat one no error has a place."""
+    if curve is None:
+        return None
+    rise, rise_plain = (v[-1] ** 2 - v[0] ** 2 for v in (curve.error, curve.error_erm))
+    if plain is not None and rise_plain >= rise:
+        return reach_of(plain, curve.reach, curve.error_erm)
+    return reach_of(error, curve.reach, curve.error)

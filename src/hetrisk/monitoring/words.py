@@ -1,0 +1,151 @@
+"""What a check found, in sentences."""
+
+from __future__ import annotations
+
+import math
+
+from hetrisk.core.strength import Estimate
+from hetrisk.monitoring.findings import (
+    LEAST_DISTANCE,
+    LEVEL,
+    ColumnCheck,
+    EnvironmentCheck,
+    OutcomeCheck,
+    Status,
+    Z,
+)
+from hetrisk.report.labels import listed, number, percent, tick
+from hetrisk.report.summary import Curve, Point
+
+MOST_NAMES = 4
+
+
+def sentence_of(
+    status: Status,
+    columns: tuple[ColumnCheck, ...],
+    environments: tuple[EnvironmentCheck, ...],
+    outcome: OutcomeCheck | None,
+    left_out: tuple[str, ...],
+) -> str:
+    """Return what to do, and why."""
+    if outcome is not None and outcome.beyond:
+        return (
+            f"Fit again: on these rows the {outcome.unit} is {number(outcome.error.value)}, "
+            f"beyond the {number(outcome.limit)} the model was fitted to stand."
+        )
+    if outcome is not None and outcome.weakened and outcome.strength is not None:
+        return (
+            f"The model holds, and was right to leave out {listed(left_out, MOST_NAMES)}: what "
+            f"{'it' if len(left_out) == 1 else 'they'} said about the target is down to "
+            f"{percent(outcome.strength.value)} of its strength."
+        )
+    blind = " Without the target nobody can say whether relations held." if outcome is None else ""
+    if status is Status.MOVED:
+        what = [c.name for c in columns if c.moved] or ["the mix of environments"]
+        holds = "" if outcome is None else " The model errs no more than it was fitted to stand."
+        return f"Look at it: {listed(what, MOST_NAMES)} moved.{holds}{blind}"
+    return f"Go on: these rows look like those the model learned from.{blind}"
+
+
+def points_of(
+    columns: tuple[ColumnCheck, ...],
+    environments: tuple[EnvironmentCheck, ...],
+    outcome: OutcomeCheck | None,
+    outside: float,
+    curve: Curve | None,
+) -> tuple[Point, ...]:
+    """Return what was looked at, question and answer."""
+    points = [Point("Which columns moved", _columns(columns))]
+    if outside > 0:
+        rows = percent(outside)
+        points.append(
+            Point(
+                "Rows outside what was learned",
+                f"{rows} of the rows: predictions there are guesses.",
+            )
+        )
+    if environments:
+        points.append(Point("The mix of environments", _environments(environments)))
+    if outcome is not None:
+        points += _outcome(outcome, curve)
+    return tuple(points)
+
+
+def _columns(columns: tuple[ColumnCheck, ...]) -> str:
+    moved = [c for c in columns if c.moved]
+    rule = f"beyond chance at {tick(LEVEL)} and by {percent(LEAST_DISTANCE)} of the rows or more"
+    if not moved:
+        return f"None of {len(columns):,} ({rule})."
+    return f"{len(moved):,} of {len(columns):,} ({rule}): {listed([told(c) for c in moved], 3)}."
+
+
+def told(c: ColumnCheck) -> str:
+    """One column's move in a clause."""
+    if c.level:
+        return f"{c.name} ({c.level}: {percent(c.now)}, was {percent(c.before)})"
+    return f"{c.name} (mean {number(c.now)}, was {number(c.before)})"
+
+
+def _environments(environments: tuple[EnvironmentCheck, ...]) -> str:
+    moved = [e for e in environments if e.moved]
+    if not moved:
+        return "As it was."
+    moves = [f"{e.label} {percent(e.now)} of the rows, was {percent(e.before)}" for e in moved]
+    return f"It changed: {listed(moves, 3)}."
+
+
+def _outcome(o: OutcomeCheck, curve: Curve | None) -> list[Point]:
+    error = f"{o.unit} {within(o.error)}"
+    if math.isfinite(o.expected):
+        error += f"; {number(o.expected)} was expected if nothing shifted"
+    if curve is not None and math.isfinite(o.limit):
+        error += f", at most {number(o.limit)} at reach {tick(curve.asked)}"
+    points = [Point("The error on these rows", f"{error}.")]
+    if o.reach is not None:
+        points.append(Point("How far the world has come", _place(o.reach)))
+    if o.strength is not None:
+        points.append(Point("The relation left out", _strength(o.strength, o.weakened)))
+    if o.plain is not None and o.plain_worse is not None:
+        points.append(
+            Point("The plain model here", _plain(o.unit, o.error, o.plain, o.plain_worse))
+        )
+    return points
+
+
+def within(e: Estimate) -> str:
+    """A number and its 99 % interval."""
+    if not math.isfinite(e.error):
+        return number(e.value)
+    low, high = max(e.value - Z * e.error, 0.0), e.value + Z * e.error
+    return f"{number(e.value)} ({number(low)} to {number(high)})"
+
+
+def _place(reach: Estimate) -> str:
+    if not math.isfinite(reach.value):
+        return "Further than the curve can say: it is flat, and the error is above it."
+    if reach.value == 0:
+        return "Reach 0: no error beyond what was expected if nothing shifts."
+    doubt = f" ± {number(Z * reach.error, 2)}" if math.isfinite(reach.error) else ""
+    return (
+        f"Reach {number(reach.value, 2)}{doubt}, if all of the additional error comes from "
+        "relations that moved (noisier rows look the same)."
+    )
+
+
+def _strength(s: Estimate, weakened: bool) -> str:
+    low, high = s.value - Z * s.error, s.value + Z * s.error
+    told = f"{percent(s.value)} of its strength ({percent(low)} to {percent(high)})"
+    if weakened:
+        return f"It broke: {told}. Below one half, relying on it costs more than doing without."
+    if low > 0.5:
+        return f"It held: {told}. On these rows alone, leaving it out was not needed."
+    return f"Not clear: {told}."
+
+
+def _plain(unit: str, this: Estimate, plain: Estimate, worse: Estimate) -> str:
+    change = plain.value / this.value - 1 if this.value > 0 else math.nan
+    sure = abs(worse.value) > Z * worse.error
+    if not sure or not math.isfinite(change) or change == 0:
+        return f"{unit} {number(plain.value)}: no difference beyond chance."
+    more = "more" if change > 0 else "less"
+    return f"{unit} {number(plain.value)}: it would have erred {percent(abs(change))} {more}."
