@@ -128,14 +128,14 @@ def show(found: Comparison, screen: Console) -> None:
 def _figure(method: MethodErrors, key: str, best: dict[str, float]) -> Text:
     from rich.text import Text
 
-    from hetrisk.cli.terminal import number
+    from hetrisk.report.labels import number
 
     value = getattr(method, key)
     return Text(number(value), style="bold green" if value == best.get(key) else "")
 
 
 def _cell(error: float | str) -> str:
-    from hetrisk.cli.terminal import number
+    from hetrisk.report.labels import number
 
     return number(error) if isinstance(error, float) else "failed"
 

@@ -22,6 +22,8 @@ EPILOG = """
 Examples:
   hetrisk fit houses.csv --target price
   hetrisk fit houses.csv --target price --out houses.hetrisk --report houses.html
+  hetrisk fit patients.csv --target outcome --environment hospital --reach 3
+  hetrisk fit sales.csv --target sales --hint date --hint shop --model boosted
   hetrisk fit patients.parquet --target outcome --drop visit --category ward
   hetrisk fit shops/ --target sales             a folder of Parquet files, larger than memory
   hetrisk fit houses.csv --target price --json | jq .verdict
@@ -52,10 +54,42 @@ when the command was mistyped.
 )
 @click.option(
     "--environment",
+    "-e",
     metavar="COL",
-    help="Where each row came from, if you know. Not used for learning: the summary compares the "
-    "environments found with it, and shows the error in each.",
+    help="Says where each row came from. The search uses these environments, and it is no feature.",
 )
+@click.option(
+    "--hint",
+    "hints",
+    multiple=True,
+    metavar="COL",
+    help="May go along with where rows come from: a date, a site, a batch. No feature.",
+)
+@click.option(
+    "--reach",
+    type=click.FloatRange(min=0.0),
+    default=2.0,
+    show_default=True,
+    help="How far the world may move: 0 nothing shifts, 1 as far as between environments seen.",
+)
+@click.option(
+    "--form",
+    type=click.Choice(["columns", "directions"]),
+    default="columns",
+    show_default=True,
+    help="Leave columns out, or shrink directions where columns are mixtures of causes.",
+)
+@click.option("--keep", multiple=True, metavar="COL", help="Never leave this column out.")
+@click.option("--weight", metavar="COL", help="How much each row counts. No feature.")
+@click.option(
+    "--model",
+    "model_name",
+    default="linear",
+    show_default=True,
+    metavar="NAME",
+    help="Final model on the columns kept: linear, boosted, forest, or an import path.",
+)
+@click.option("--allow-import", is_flag=True, help="Let --model import and run code.")
 @click.option("--out", "-o", type=OUTPUT, metavar="FILE", help="Write the model here (.hetrisk).")
 @click.option("--report", "-r", type=OUTPUT, metavar="FILE", help="Write the page here (.html).")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of every random choice.")
@@ -67,7 +101,8 @@ def fit(
     target: str,
     out: Path | None,
     report: Path | None,
-    environment: str | None,
+    model_name: str,
+    allow_import: bool,
     as_json: bool,
     dask: str | None,
     encoding: str,
@@ -80,56 +115,78 @@ def fit(
     a dash reads standard input. Columns are understood by themselves: numbers as people write
     them, yes and no, categories, dates, times. Missing values
     are filled in; identifiers and constant columns are left out; every such step is noted. Then
-    hetrisk looks for hidden environments and leaves out the columns whose relation to the target
-    changes between them.
+    hetrisk looks at the environments you name, at hints of them, or for hidden ones, and leaves
+    out the columns whose relation to the target changes between them, where that pays at the
+    reach asked for. Errors are out of fold.
     """
     check_outputs({"--out": out, "--report": report}, data)
+    from hetrisk.cli.models import check_model
     from hetrisk.tables.parquet import is_large
 
+    check_model(model_name, allow_import)
     options["decimal"] = {"point": ".", "comma": ","}.get(options["decimal"])
-    if environment is not None:
-        options["drop"] = (*options["drop"], environment)
+    options["options"] = _repeated(options, model_name, allow_import)
     if dask is not None or is_large(data):
-        if environment is not None:
-            raise click.UsageError("--environment needs a table that fits in memory.")
-        model, pair, known = _fit_large(data, target, dask, options), None, None
+        _refuse_options(options)
+        model, pair = _fit_large(data, target, dask, options, model_name), None
     else:
         table = read(data, encoding, delimiter)
-        if environment is not None:
-            from hetrisk.tables.environments import environment_labels
-
-            environment_labels(table, environment)  # a wrong name is said before the search
-        model, pair = _fit(table, target, options)
-        known = _known_environments(table, model, environment)
+        model, pair = _fit(table, target, options, model_name)
     _write(model, pair, out, report)
-    _say(model, known, out, report, as_json)
+    _say(model, out, report, as_json)
 
 
-def _fit_large(data: Path, target: str, dask: str | None, options: dict[str, Any]) -> Any:
+def _refuse_options(options: dict[str, Any]) -> None:
+    """Say what data larger than memory cannot have, instead of ignoring it."""
+    for name, option in (("environment", "environment"), ("hints", "hint"), ("weight", "weight")):
+        if options[name]:
+            raise click.UsageError(f"--{option} needs a table that fits in memory.")
+
+
+def _fit_large(
+    data: Path, target: str, dask: str | None, options: dict[str, Any], model_name: str
+) -> Any:
+    from hetrisk.cli.models import final_estimator
     from hetrisk.cli.terminal import progress
-    from hetrisk.tables.large import fit_parquet
+    from hetrisk.tables.large import fit_parquet, sampled
+    from hetrisk.tables.target import read_target
 
+    wanted = read_target(sampled(data)[0].frame, target, options["task"], options["decimal"])
+    estimator = final_estimator(model_name, wanted.task, options["seed"])
     with progress("searching for environments"), dask_client(dask) as client:
-        return fit_parquet(data, target, cluster=client is not None, **options)
+        return fit_parquet(
+            data, target, cluster=client is not None, final_estimator=estimator, **options
+        )
 
 
-def _fit(table: Any, target: str, options: dict[str, Any]) -> tuple[Any, tuple[Any, Any]]:
+def _repeated(options: dict[str, Any], model_name: str, allow_import: bool) -> list[str]:
+    """Return the options a reader needs to repeat the fit, as they are typed."""
+    typed: list[str] = []
+    for flag in ("features", "drop", "category", "keep"):
+        typed += [part for name in options[flag] for part in (f"--{flag}", name)]
+    for flag, default in (("task", "auto"), ("reach", 2.0), ("form", "columns"), ("seed", 0)):
+        if options[flag] != default:
+            typed += [f"--{flag}", f"{options[flag]:g}" if flag == "reach" else str(options[flag])]
+    if options["decimal"] is not None:
+        typed += ["--decimal", "point" if options["decimal"] == "." else "comma"]
+    if model_name != "linear":
+        typed += ["--model", model_name, *(["--allow-import"] if allow_import else [])]
+    return typed
+
+
+def _fit(
+    table: Any, target: str, options: dict[str, Any], model_name: str
+) -> tuple[Any, tuple[Any, Any]]:
+    from hetrisk.cli.models import final_estimator
     from hetrisk.cli.terminal import progress
     from hetrisk.tables.model import fit_table
     from hetrisk.tables.target import read_target
 
-    with progress("searching for environments"):
-        model = fit_table(table, target, **options)
     wanted = read_target(table.frame, target, options["task"], options["decimal"])
+    estimator = final_estimator(model_name, wanted.task, options["seed"])
+    with progress("searching for environments"):
+        model = fit_table(table, target, final_estimator=estimator, **options)
     return model, (table.frame.loc[wanted.known], wanted.values)
-
-
-def _known_environments(table: Any, model: Any, environment: str | None) -> Any:
-    if environment is None:
-        return None
-    from hetrisk.tables.environments import compare_with_known
-
-    return compare_with_known(table, model, environment)
 
 
 def _write(model: Any, pair: Any, out: Path | None, report: Path | None) -> None:
@@ -150,20 +207,19 @@ def _write(model: Any, pair: Any, out: Path | None, report: Path | None) -> None
         atomic.write_bytes(report, page.encode("utf-8"))
 
 
-def _say(model: Any, known: Any, out: Path | None, report: Path | None, as_json: bool) -> None:
+def _say(model: Any, out: Path | None, report: Path | None, as_json: bool) -> None:
     from hetrisk.cli import summary, terminal
+    from hetrisk.report import summarize
+    from hetrisk.report.record import record
 
-    found = summary.summarise(model)
-    found["known_environments"] = known
-    found["model"] = None if out is None else str(out)
-    found["report"] = None if report is None else str(report)
+    found = summarize(model)
     if as_json:
-        terminal.print_json(found)
+        files = {"model": out, "report": report}
+        paths = {key: None if path is None else str(path) for key, path in files.items()}
+        terminal.print_json(record(found) | paths)
         return
     screen = terminal.console()
     summary.show(found, screen)
-    if known is not None:
-        summary.show_known(known, screen)
     description = model[0].description_
     terminal.say_notes([*(f"{_left(x)}" for x in description.left_out), *description.notes])
     _say_files(screen, out, report)

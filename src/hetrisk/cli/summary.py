@@ -1,178 +1,186 @@
-"""A fitted model in words and numbers: one record for ``--json``, and its picture in text."""
+"""A fitted model on the terminal: the summary the page is made from, in text."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from rich.console import Console
 from rich.text import Text
-from sklearn.pipeline import Pipeline
 
-from hetrisk.cli.terminal import grid, number, percent
-from hetrisk.tables.errors import counted, quoted, shown
+from hetrisk.cli.terminal import grid
+from hetrisk.report.labels import count_of, number, percent, probability
+from hetrisk.report.page import VERDICT_WORD, imbalance, leave_sentence, risk_format, times
+from hetrisk.report.summary import Action, Decision, Summary, by_importance
+from hetrisk.tables.errors import shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 MOST_COLUMNS = 30
 MOST_ENVIRONMENTS = 20
-STYLES = {"invariant": "bold green", "homogeneous": "bold cyan", "unstable": "bold yellow"}
+ACTION_STYLE = {
+    Action.THIS: "bold green",
+    Action.PLAIN: "bold cyan",
+    Action.UNKNOWN: "bold yellow",
+}
+DECISION_STYLE = {
+    Decision.KEPT: "green",
+    Decision.DROPPED: "red",
+    Decision.UNCERTAIN: "yellow",
+}
 
 
-def summarise(model: Pipeline) -> dict[str, Any]:
-    """Return what `fit` found, as plain values.
-
-    Parameters
-    ----------
-    model : a pipeline from `hetrisk.tables.model.fit_table`.
-    """
-    table = model[0].description_
-    return {
-        "source": table.source,
-        "rows": table.n_rows,
-        "columns_in_table": table.n_columns,
-        "target": table.target,
-        "task": table.task,
-        "task_reason": table.reason,
-        "leaks": [
-            {"column": leak.column, "kind": leak.kind, "sentence": leak.sentence}
-            for leak in table.leaks
-        ],
-        "verdict": model[-1].verdict_,
-        "reason": model[-1].verdict_reason_,
-        "columns": columns(model),
-        "left_out": [{"column": out.name, "reason": out.reason} for out in table.left_out],
-        "environments": environments(model),
-        "risk_name": model[-1].environment_summary_.risk_name,
-        "notes": [{"column": note.column, "note": note.text} for note in table.notes],
-    }
+def show(s: Summary, screen: Console) -> None:
+    """Print a summary for a person: what to do first, then what it rests on."""
+    _show_recommendation(s, screen)
+    _show_table(s, screen)
+    parts = (_columns, _sources, _environments, _leave_one_out, _quality)
+    for part in parts:
+        shown_part = part(s)
+        if shown_part is not None:
+            screen.print()
+            screen.print(shown_part)
+    if s.leave_one_out:
+        screen.print(leave_sentence(s))
+    if imbalance(s):
+        screen.print(Text(f"Note: {shown(imbalance(s), 400)}", style="yellow"))
 
 
-def columns(model: Pipeline) -> list[dict[str, Any]]:
-    """One record a column: what became of it and the strongest evidence about its features."""
-    encoder, final = model[0], model[-1]
-    evidence, names = final.evidence_, encoder.get_feature_names_out()
-    records, start = [], 0
-    for column in encoder.columns_:
-        span = slice(start, start + len(column.feature_names))
-        start = span.stop
-        instability = np.asarray(evidence.instability[span], dtype=float)
-        worst = span.start + int(np.argmax(np.nan_to_num(instability, nan=-1.0)))
-        records.append(
-            {
-                "column": column.name,
-                "kind": column.kind,
-                "features": list(names[span]),
-                "kept": bool(np.any(final.support_[span])),
-                "instability": float(evidence.instability[worst]),
-                "cost": float(np.max(evidence.cost[span])),
-                "saving": float(np.max(evidence.saving[span])),
-                "p_value": float(np.min(evidence.p_value[span])),
-                "reason": evidence.reason[worst],
-            }
-        )
-    return records
+def _show_recommendation(s: Summary, screen: Console) -> None:
+    action = s.recommendation.action
+    screen.print(Text(shown(s.recommendation.sentence, 600), style=ACTION_STYLE[action]))
+    for point in s.recommendation.points:
+        line = Text(f"  {point.question}: ", style="bold")
+        screen.print(line + Text(shown(point.answer, 600), style="not bold"))
+    word = VERDICT_WORD.get(s.verdict, s.verdict)
+    screen.print(Text(f"\nVerdict: {word}. {shown(s.reason, 600)}"))
 
 
-def environments(model: Pipeline) -> list[dict[str, Any]]:
-    """One record an environment: its share of the rows, and the risk of the model and of ERM."""
-    found = model[-1].environment_summary_
-    return [
-        {
-            "environment": k + 1,
-            "share": float(found.weight[k]),
-            "risk": float(found.risk[k]),
-            "risk_erm": float(found.risk_erm[k]),
-        }
-        for k in range(len(found.weight))
-    ]
-
-
-def show(summary: dict[str, Any], screen: Console) -> None:
-    """Print a summary for a person."""
-    for leak in summary["leaks"]:
-        screen.print(Text(f"LEAK: {shown(leak['sentence'], 300)}", style="bold red"))
-    rows = counted(summary["rows"], "row")
+def _show_table(s: Summary, screen: Console) -> None:
+    if s.origin is None:
+        return
     screen.print(
-        f"{shown(summary['source'])}: {rows}, {counted(summary['columns_in_table'], 'column')}. "
-        f"{summary['task'].capitalize()}: {shown(summary['task_reason'], 200)}."
+        f"{shown(s.origin.source)}: {count_of(s.origin.n_rows, 'row')}, "
+        f"{count_of(s.origin.n_columns, 'column')}. "
+        f"{s.task.capitalize()}: {shown(s.origin.reason, 200)}."
     )
-    verdict = Text(summary["verdict"].upper(), style=STYLES.get(summary["verdict"], "bold"))
-    screen.print(Text("\nVerdict: ") + verdict + Text(f". {shown(summary['reason'], 600)}\n"))
-    screen.print(_column_grid(summary))
-    screen.print()
-    screen.print(_environment_grid(summary))
 
 
-def _column_grid(summary: dict[str, Any]) -> Any:
-    # Most suspicious first. Not by instability: a column that does nothing has a small mean for
-    # its index to be relative to, and can show any number by chance.
-    records = sorted(summary["columns"], key=lambda r: (r["kept"], r["p_value"], -r["cost"]))
+def _columns(s: Summary) -> Any:
+    features = by_importance(s.features)
     rows: list[tuple[object, ...]] = [
         (
-            record["column"],
-            record["kind"],
-            Text("kept", style="green") if record["kept"] else Text("left out", style="red"),
-            number(record["instability"], 2),
-            _chance(record["p_value"]),
-            percent(record["cost"]),
+            f.label,
+            Text(_decision(f), style=DECISION_STYLE[f.decision]),
+            percent(f.margin, True, 1),
+            percent(f.price, True, 1),
+            times(s.n_resamples, f.stability),
+            probability(f.p_value),
         )
-        for record in records[:MOST_COLUMNS]
+        for f in features[:MOST_COLUMNS]
     ]
-    hidden = len(records) - len(rows)
+    hidden = len(features) - len(rows)
     if hidden:
         rows.append((f"… and {hidden:,} more: see --json", "", "", "", "", ""))
     heads = [
         ("column", "left"),
-        ("kind", "left"),
         ("decision", "left"),
-        ("instability", "right"),
+        ("margin", "right"),
+        ("price", "right"),
+        ("left in resamples", "right"),
         ("p-value", "right"),
-        ("error if left out", "right"),
     ]
-    return grid("Columns", heads, rows)
+    title = (
+        "Columns, the most important first. Margin decides: more error at the reach asked for, "
+        "were the decision the other way. Price: more error without it if nothing shifts"
+    )
+    return grid(title, heads, rows)
 
 
-def _chance(p_value: float) -> str:
-    return "< 0.0001" if p_value < 1e-4 else number(p_value, 4)
+def _decision(f: Any) -> str:
+    word: str = f.decision.value
+    if f.decision is Decision.UNCERTAIN:
+        word += ", kept" if f.used else ", left out"
+    return word + (" (assumed)" if f.assumed else "")
 
 
-def _environment_grid(summary: dict[str, Any]) -> Any:
-    risk = summary["risk_name"]
+def _sources(s: Summary) -> Any:
+    if not s.sources:
+        return None
     rows = [
         (
-            record["environment"],
-            f"{record['share']:.1%}",
-            number(record["risk"]),
-            number(record["risk_erm"]),
+            source.name,
+            source.kind,
+            source.n_environments,
+            number(source.score, 2),
+            probability(source.p_value),
+            source.against or "–",
+            "yes" if source.used else "no",
         )
-        for record in summary["environments"]
+        for source in s.sources[:MOST_ENVIRONMENTS]
     ]
     heads = [
-        ("environment", "right"),
-        ("share of rows", "right"),
-        (f"{risk}, this model", "right"),
-        (f"{risk}, plain ERM", "right"),
+        ("source", "left"),
+        ("kind", "left"),
+        ("groups", "right"),
+        ("score", "right"),
+        ("p-value", "right"),
+        ("speaks against", "left"),
+        ("used", "left"),
     ]
-    return grid("Environments found", heads, rows)
+    return grid("Where environments were looked for", heads, rows)
 
 
-def show_known(known: dict[str, Any], screen: Console) -> None:
-    """Print the comparison for a person."""
-    rows = [
-        (r["environment"], f"{r['rows']:,}", number(r["risk"]), number(r["risk_erm"]))
-        for r in known["environments"][:MOST_ENVIRONMENTS]
+def _environments(s: Summary) -> Any:
+    if len(s.environments) < 2:
+        return None
+    risk = risk_format(s)
+    rows: list[tuple[object, ...]] = [
+        (
+            e.label,
+            percent(e.share, False, 1),
+            risk(e.risk),
+            risk(e.risk_erm),
+            "; ".join(e.differences[:2]) or "nothing by much",
+        )
+        for e in s.environments[:MOST_ENVIRONMENTS]
     ]
+    hidden = len(s.environments) - len(rows)
+    if hidden:
+        rows.append((f"… and {hidden:,} more: see --json", "", "", "", ""))
     heads = [
         ("environment", "left"),
         ("rows", "right"),
-        ("error, this model", "right"),
-        ("error, plain ERM", "right"),
+        ("this model", "right"),
+        ("plain ERM", "right"),
+        ("what differs there", "left"),
     ]
-    screen.print()
-    screen.print(grid(f"Known environments: {quoted(known['column'])}", heads, rows))
-    hidden = len(known["environments"]) - len(rows)
-    if hidden:
-        screen.print(f"… and {counted(hidden, 'more')}; --json lists them all.")
-    screen.print(
-        f"Agreement with the environments found (adjusted Rand index, 0 is chance, 1 is the same): "
-        f"{known['agreement']:.2f}"
+    return grid(f"Environments, with the {s.risk_name} on the rows learned from", heads, rows)
+
+
+def _leave_one_out(s: Summary) -> Any:
+    if not s.leave_one_out:
+        return None
+    rows = [
+        (e.label, number(e.error), number(e.error_erm), number(e.error_anchor))
+        for e in s.leave_one_out[:MOST_ENVIRONMENTS]
+    ]
+    heads = [
+        ("left out", "left"),
+        ("this model", "right"),
+        ("plain ERM", "right"),
+        ("anchor regression", "right"),
+    ]
+    unit = "root Brier score" if s.task == "classification" else "RMSE"
+    return grid(f"Each environment left out in turn: {unit} there", heads, rows)
+
+
+def _quality(s: Summary) -> Any:
+    if s.quality is None:
+        return None
+    rows = [(m.name, number(m.this), number(m.plain)) for m in s.quality.metrics]
+    heads = [("figure", "left"), ("this model", "right"), ("plain ERM", "right")]
+    title = (
+        f"Out of fold, if nothing shifts: {count_of(s.quality.n_rows, 'row')} predicted by models "
+        f"fitted without them, in {s.quality.n_folds} folds"
     )
+    return grid(title, heads, rows)

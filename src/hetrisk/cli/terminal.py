@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
@@ -83,41 +81,8 @@ def say_notes(notes: Iterable[object], *, every: bool = False) -> None:
         screen.print(f"... and {len(lines) - most:,} more notes; --json lists them all.")
 
 
-def number(value: float, digits: int = 3) -> str:
-    """Return a number as a person writes it; a dash for what was not measured."""
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value != 0 and not 1e-3 <= abs(value) < 1e6:
-        return f"{value:.{digits - 1}e}"
-    return f"{value:,.{digits}f}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def percent(value: float) -> str:
-    """Return a share or a relative change in percent; a dash for what was not measured."""
-    if not math.isfinite(value):
-        return "–" if math.isnan(value) else "∞"
-    return f"{value:+.1%}" if abs(value) < 100 else f"{value:+.0e}"
-
-
 def print_json(record: Any) -> None:
     """Print a record as JSON: NaN and infinity, which JSON lacks, become null."""
-    sys.stdout.write(json.dumps(plain(record), indent=2, ensure_ascii=True) + "\n")
+    from hetrisk.report.record import plain_record
 
-
-def plain(value: Any) -> Any:
-    """Return ``value`` made of nothing but what JSON knows."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return value if value is None else str(value)
+    sys.stdout.write(json.dumps(plain_record(record), indent=2, ensure_ascii=True) + "\n")

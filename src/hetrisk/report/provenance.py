@@ -78,8 +78,13 @@ def _command(model: Any) -> str | None:
     came = origin(model)
     if came is None:
         return None
-    source, target = shlex.quote(came.source), shlex.quote(came.target)
-    return f"hetrisk fit {source} --target {target} --report report.html"
+    description = model.steps[0][1].description_
+    roles = [("--environment", description.environment), ("--weight", description.weight)]
+    roles += [("--hint", name) for name in description.hints]
+    typed = [came.source, "--target", came.target]
+    typed += [_short(part) for flag, name in roles if name is not None for part in (flag, name)]
+    typed += [_short(option) for option in description.options]
+    return " ".join(["hetrisk fit", *map(shlex.quote, typed), "--report report.html"])
 
 
 def _code(model: Any, name: str) -> str:

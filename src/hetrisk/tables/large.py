@@ -17,6 +17,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.estimators.quality import assess
 from hetrisk.tables.cells import MISSING_IN_TARGET, cells_of
 from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError, quoted
@@ -57,6 +58,7 @@ def fit_parquet(path: Path, target: str, *, cluster: bool = False, **options: An
         encoder = ready.encoder
         encoder.description_ = replace(encoder.description_, n_rows=n_rows)
         ready.model.fit(encoded_blocks(path, encoder, ready.target, cluster=cluster))
+        ready.keep_quality(assess(ready.model, encoder.transform(ready.X), ready.target.values))
     except (ImportError, ValueError) as error:
         # What blocks find wrong with a file is said as ValueError, with the file and the row.
         raise TableError(str(error)) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
+from hetrisk.estimators.quality import Quality, assess
 from hetrisk.tables.columns import Note
 from hetrisk.tables.copies import sampled_rows
 from hetrisk.tables.encoder import TableEncoder
@@ -18,6 +19,7 @@ from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.inference import LeftOut
 from hetrisk.tables.leaks import Leak, find_leaks
 from hetrisk.tables.reading import Table
+from hetrisk.tables.roles import Roles, read_roles
 from hetrisk.tables.target import CLASSIFICATION, REGRESSION, Target, read_target
 
 MODELS = {REGRESSION: HRMRegressor, CLASSIFICATION: HRMClassifier}
@@ -38,6 +40,10 @@ class TableDescription:
     notes : what was done to the table.
     left_out : columns not used, and why.
     leaks : columns that give the target away, to be shown before anything else.
+    environment, hints, weight : columns that were no features but said where rows came from,
+        what may go along with it, and how much they count.
+    options : other settings the command line needs to repeat the fit.
+    quality : figures of merit out of fold; None where there were too few rows.
     """
 
     source: str
@@ -49,6 +55,11 @@ class TableDescription:
     notes: tuple[Note, ...]
     left_out: tuple[LeftOut, ...]
     leaks: tuple[Leak, ...] = ()
+    environment: str | None = None
+    hints: tuple[str, ...] = ()
+    weight: str | None = None
+    options: tuple[str, ...] = ()
+    quality: Quality | None = None
 
 
 @dataclass(frozen=True)
@@ -59,12 +70,14 @@ class Prepared:
     ----------
     target : the column to predict.
     X : the columns to learn from, rows with a target only.
+    roles : environments, hints and weights of these rows, where given.
     encoder : fitted to ``X``; its ``description_`` is a `TableDescription`.
     model : not fitted yet.
     """
 
     target: Target
     X: pd.DataFrame
+    roles: Roles
     encoder: TableEncoder
     model: HRMRegressor | HRMClassifier
 
@@ -72,6 +85,10 @@ class Prepared:
     def pipeline(self) -> Pipeline:
         """Encoder and model as one estimator."""
         return Pipeline([("table", self.encoder), ("model", self.model)])
+
+    def keep_quality(self, quality: Quality | None) -> None:
+        """Remember the figures of merit with the table's description."""
+        self.encoder.description_ = replace(self.encoder.description_, quality=quality)
 
 
 def prepare(
@@ -83,16 +100,42 @@ def prepare(
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
     decimal: str | None = None,
+    environment: str | None = None,
+    hints: Sequence[str] = (),
+    weight: str | None = None,
+    keep: Sequence[str] = (),
+    reach: float = 2.0,
+    form: str = "columns",
+    final_estimator: Any = None,
+    options: Sequence[str] = (),
     seed: int = 0,
 ) -> Prepared:
     """Decide what the columns mean; the parameters are those of `fit_table`."""
     wanted = read_target(table.frame, target, task, decimal)
-    X = chosen_columns(table.frame, target, features, drop).loc[wanted.known]
+    others = _no_features(target, environment, hints, weight)
+    _refuse_both(features, others, "features")
+    _refuse_both(keep, others, "keep")
+    roles = read_roles(table.frame, wanted.known, environment, hints, weight)
+    X = chosen_columns(table.frame, target, features, (*drop, *others)).loc[wanted.known]
     encoder = TableEncoder(tuple(category), named=tuple(features), decimal=decimal).fit(X)
     encoder.set_output(transform="pandas")
-    encoder.description_ = describe(table, wanted, encoder, leaks_of(encoder, X, wanted))
-    model = MODELS[wanted.task](feature_groups=group_codes(encoder), random_state=seed)
-    return Prepared(wanted, X, encoder, model)
+    encoder.description_ = replace(
+        describe(table, wanted, encoder, roles.notes),
+        leaks=leaks_of(encoder, X, wanted),
+        environment=environment,
+        hints=tuple(hints),
+        weight=weight,
+        options=tuple(options),
+    )
+    model = MODELS[wanted.task](
+        reach=reach,
+        form=form,
+        final_estimator=final_estimator,
+        feature_groups=group_codes(encoder),
+        keep=_positions(encoder, keep),
+        random_state=seed,
+    )
+    return Prepared(wanted, X, roles, encoder, model)
 
 
 def fit_table(table: Table, target: str, **options: Any) -> Pipeline:
@@ -107,6 +150,12 @@ def fit_table(table: Table, target: str, **options: Any) -> Pipeline:
     drop : columns not to use.
     category : columns to take as categories whatever they look like.
     decimal : the decimal mark, "." or ",", of numbers that do not show it themselves.
+    environment : the column that says where each row came from; learned from, no feature.
+    hints : columns that may go along with where rows come from; no features either.
+    weight : the column of row weights; no feature.
+    keep : columns that are never left out.
+    reach, form, final_estimator : as for `HRMRegressor`.
+    options : what the command line has to be told beside columns to repeat this fit.
     seed : of every random choice.
 
     Returns
@@ -115,8 +164,46 @@ def fit_table(table: Table, target: str, **options: Any) -> Pipeline:
     The encoder's ``description_`` is a `TableDescription`.
     """
     ready = prepare(table, target, **options)
-    ready.model.fit(ready.encoder.transform(ready.X), ready.target.values)
+    Z, y = ready.encoder.transform(ready.X), ready.target.values
+    ready.model.fit(Z, y, **ready.roles.told)
+    ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
     return ready.pipeline
+
+
+def _no_features(
+    target: str, environment: str | None, hints: Sequence[str], weight: str | None
+) -> tuple[str, ...]:
+    """Columns with a role of their own, each with one at most."""
+    given = [("environment", environment), *(("hint", name) for name in hints), ("weight", weight)]
+    roles: dict[str, str] = {target: "target"}
+    for role, name in given:
+        if name is None:
+            continue
+        if name in roles:
+            raise TableError(f"{quoted(name)} cannot be both {roles[name]} and {role}")
+        roles[name] = role
+    return tuple(name for name in roles if name != target)
+
+
+def _refuse_both(names: Sequence[str], others: Sequence[str], option: str) -> None:
+    both = [name for name in names if name in others]
+    if both:
+        raise TableError(
+            f"{option} names {listed(both)}, which says where rows come from or how much they "
+            "count, and is no feature"
+        )
+
+
+def _positions(encoder: TableEncoder, keep: Sequence[str]) -> list[int] | None:
+    """Features of the columns never to leave out."""
+    groups = encoder.feature_groups_.astype(str)
+    unknown = [name for name in keep if name not in groups]
+    if unknown:
+        raise TableError(
+            f"keep names columns that are not used: {listed(unknown)}; "
+            f"those used are {listed(list(dict.fromkeys(groups)), 12)}"
+        )
+    return [int(j) for j in np.flatnonzero(np.isin(groups, list(keep)))] or None
 
 
 def chosen_columns(
@@ -154,9 +241,9 @@ def leaks_of(encoder: TableEncoder, X: pd.DataFrame, target: Target) -> tuple[Le
 
 
 def describe(
-    table: Table, target: Target, encoder: TableEncoder, leaks: tuple[Leak, ...] = ()
+    table: Table, target: Target, encoder: TableEncoder, more: Sequence[Note] = ()
 ) -> TableDescription:
-    """Return what the model should remember of its table."""
+    """Return what the model should remember of its table, with ``more`` notes about it."""
     notes = [Note("", text) for text in table.notes]
     return TableDescription(
         source=table.source,
@@ -165,9 +252,8 @@ def describe(
         target=target.name,
         task=target.task,
         reason=target.reason,
-        notes=(*notes, *target.notes, *encoder.notes_),
+        notes=(*notes, *target.notes, *more, *encoder.notes_),
         left_out=tuple(encoder.left_out_),
-        leaks=leaks,
     )
 
 
