@@ -20,6 +20,7 @@ LEVEL = {
     "plotting": 5,
     "reproduce": 4,
     "report": 4,
+    "monitoring": 5,
     "bench": 5,
     "cli": 6,
 }

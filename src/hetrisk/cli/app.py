@@ -26,6 +26,7 @@ COMMANDS = {
     "demo": "See the point: two models meet a shift, and one survives it.",
     "fit": "Fit a stable model to a table, and say what was found.",
     "predict": "Predict with a fitted model.",
+    "check": "Hold new rows against what a fitted model learned from.",
     "report": "Write the page that explains a fitted model.",
     "compare": "Compare methods by leaving one environment out at a time.",
     "reproduce": "Make the paper's tables and figures again.",

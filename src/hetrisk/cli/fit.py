@@ -151,8 +151,11 @@ def _fit_large(
     from hetrisk.tables.large import fit_parquet, sampled
     from hetrisk.tables.target import read_target
 
-    wanted = read_target(sampled(data)[0].frame, target, options["task"], options["decimal"])
-    estimator = final_estimator(model_name, wanted.task, options["seed"])
+    estimator = None
+    if model_name != "linear":  # which kind of forest hangs on the target
+        head = sampled(data)[0].frame
+        wanted = read_target(head, target, options["task"], options["decimal"])
+        estimator = final_estimator(model_name, wanted.task, options["seed"])
     with progress("searching for environments"), dask_client(dask) as client:
         return fit_parquet(
             data, target, cluster=client is not None, final_estimator=estimator, **options

@@ -21,12 +21,15 @@ EPILOG = """
 Examples:
   hetrisk predict houses.hetrisk new.csv
   hetrisk predict houses.hetrisk new.csv --id house --out predictions.csv
+  hetrisk predict houses.hetrisk new.csv --flag
   hetrisk predict patients.hetrisk new.parquet --probabilities --json
   hetrisk predict shops.hetrisk shops/ --out predictions.parquet    a folder, a piece at a time
 
 The columns may come in any order. Columns the model does not use may be absent, and extra ones are
 ignored. A category the model never saw counts as a rare one; a missing value is filled in as it was
-when fitting; text where a number should be is an error that names the row.
+when fitting; text where a number should be is an error that names the row. Rows with a value (or a
+prediction) outside what the model learned from, by more than a tenth of that range, are counted in
+a note.
 """
 
 
@@ -36,6 +39,9 @@ when fitting; text where a number should be is an error that names the row.
 @click.option("--out", "-o", type=OUTPUT, metavar="FILE", help="Write here (.csv or .parquet).")
 @click.option("--id", "label", metavar="COL", help="Copy this column beside the predictions.")
 @click.option("--probabilities", is_flag=True, help="Add the probability of each class.")
+@click.option(
+    "--flag", is_flag=True, help="Add a column that names what lies outside what was learned."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print predictions and notes as JSON.")
 @reading_options
 def predict(
@@ -44,6 +50,7 @@ def predict(
     out: Path | None,
     label: str | None,
     probabilities: bool,
+    flag: bool,
     as_json: bool,
     encoding: str,
     delimiter: str | None,
@@ -67,7 +74,7 @@ def predict(
     if large and as_json and out is None:
         raise click.UsageError("--json needs --out when the data is read in pieces.")
     frames = pieces(data) if large else [read(data, encoding, delimiter).frame]
-    predictions = Predictions(pipeline, frames, label=label, probabilities=probabilities)
+    predictions = Predictions(pipeline, frames, label=label, probabilities=probabilities, flag=flag)
     with progress("predicting"):
         if out is not None:
             write_predictions(predictions, out)

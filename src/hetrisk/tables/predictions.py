@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pandas as pd
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from hetrisk import atomic
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.tables.columns import Note
-from hetrisk.tables.errors import TableError, listed, quoted
+from hetrisk.tables.errors import TableError, counted, listed, quoted
 
 PARQUET = (".parquet", ".pq")
+DIGITS = 6  # of the target's standard deviation
+CHANCE_DECIMALS = 6
 
 
 def predict_table(
@@ -22,8 +28,12 @@ def predict_table(
     *,
     label: str | None = None,
     probabilities: bool = False,
+    flag: bool = False,
 ) -> tuple[pd.DataFrame, list[Note]]:
     """Return the predictions of a table, one a row, and the notes about it.
+
+    Numbers are rounded to a millionth of the standard deviation of the target, probabilities to
+    six decimals.
 
     Parameters
     ----------
@@ -31,7 +41,17 @@ def predict_table(
     frame : the table; columns the model does not use may be absent.
     label : a column to copy beside the predictions.
     probabilities : add the probability of each class.
+    flag : add a column "outside" that names, for each row, what lies clearly outside what the
+        model learned from; empty where nothing does.
     """
+    predicted, notes, outside = _predicted(pipeline, frame, label, probabilities, flag)
+    return predicted, [*notes, *_outside_notes(Counter(outside), flag)]
+
+
+def _predicted(
+    pipeline: Pipeline, frame: pd.DataFrame, label: str | None, probabilities: bool, flag: bool
+) -> tuple[pd.DataFrame, list[Note], list[str]]:
+    """Predictions, notes, and for each row what lies outside."""
     names = [str(name) for name in frame.columns]
     if label is not None and label not in names:
         raise TableError(f"there is no column {quoted(label)}; the columns are {listed(names, 12)}")
@@ -40,12 +60,58 @@ def predict_table(
     columns: dict[str, Any] = {}
     if label is not None:
         columns[label] = frame.iloc[:, names.index(label)].to_numpy()
-    columns["prediction"] = pipeline[-1].predict(X)
+    final = pipeline[-1]
+    predicted = final.predict(X)
+    columns["prediction"] = predicted if is_classifier(final) else _rounded(final, predicted)
     if probabilities:
-        chances = pipeline[-1].predict_proba(X)
-        for k, value in enumerate(pipeline[-1].classes_):
-            columns[f"probability of {value}"] = chances[:, k]
-    return pd.DataFrame(columns), notes
+        chances = final.predict_proba(X)
+        for k, value in enumerate(final.classes_):
+            columns[f"probability of {value}"] = np.round(chances[:, k], CHANCE_DECIMALS)
+    outside = _outside(pipeline, X.to_numpy(), predicted)
+    if flag:
+        columns["outside"] = outside
+    return pd.DataFrame(columns), notes, outside
+
+
+def _rounded(final: Any, predicted: FloatArray) -> FloatArray:
+    """Digits that say nothing are left out: a millionth of the target's spread is enough."""
+    spread = float(final.reference_.sd[-1])
+    if not 0 < spread < np.inf:
+        return predicted
+    return np.round(predicted, DIGITS - int(np.floor(np.log10(spread))))
+
+
+def _outside(pipeline: Pipeline, Z: FloatArray, predicted: np.ndarray) -> list[str]:
+    """For each row the columns outside what was learned, and "prediction" where that is."""
+    encoder, final = pipeline[0], pipeline[-1]
+    reference, support = final.reference_, final.support_
+    far = reference.outside(Z[:, support], np.append(support, False))
+    groups = encoder.feature_groups_[support]
+    names = [str(name) for name in groups]
+    if not is_classifier(final):
+        last = np.arange(len(reference.mean)) == len(reference.mean) - 1
+        far = np.column_stack([far, reference.outside(predicted[:, None], last)])
+        names.append("prediction")
+    outside = [""] * len(Z)
+    for i in np.flatnonzero(far.any(axis=1)):
+        outside[i] = "; ".join(dict.fromkeys(names[j] for j in np.flatnonzero(far[i])))
+    return outside
+
+
+def _outside_notes(outside: Counter[str], flag: bool) -> list[Note]:
+    """``outside`` counts the rows by what of them lies outside, empty where nothing does."""
+    rows = outside.total() - outside[""]
+    if not rows:
+        return []
+    count: Counter[str] = Counter()
+    for where, times in outside.items():
+        count.update(dict.fromkeys(filter(None, where.split("; ")), times))
+    most = [f"{name} in {times:,}" for name, times in count.most_common(5)]
+    text = (
+        f"{counted(rows, 'row')} of {outside.total():,} clearly outside what the model learned "
+        f"from ({listed(most)}): predictions there are guesses"
+    )
+    return [Note("", text if flag else f"{text}; --flag marks them")]
 
 
 def _check_label(label: str | None, pipeline: Pipeline, probabilities: bool) -> None:
@@ -92,7 +158,7 @@ class Predictions:
 
     Parameters
     ----------
-    pipeline, label, probabilities : as for `predict_table`.
+    pipeline, label, probabilities, flag : as for `predict_table`.
     frames : the pieces of the table, in order.
 
     Attributes
@@ -108,23 +174,26 @@ class Predictions:
         *,
         label: str | None = None,
         probabilities: bool = False,
+        flag: bool = False,
     ) -> None:
         self.pipeline, self.frames = pipeline, frames
-        self.label, self.probabilities = label, probabilities
+        self.label, self.probabilities, self.flag = label, probabilities, flag
+        self._outside: Counter[str] = Counter()
         self.rows = 0
         self._notes: dict[Note, None] = {}
 
     @property
     def notes(self) -> list[Note]:
         """Notes so far, in the order they came up."""
-        return list(self._notes)
+        return [*self._notes, *_outside_notes(self._outside, self.flag)]
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         try:
             for frame in self.frames:
-                predicted, notes = predict_table(
-                    self.pipeline, frame, label=self.label, probabilities=self.probabilities
+                predicted, notes, outside = _predicted(
+                    self.pipeline, frame, self.label, self.probabilities, self.flag
                 )
+                self._outside.update(outside)
                 self.rows += len(predicted)
                 self._notes.update(dict.fromkeys(notes))
                 yield predicted
