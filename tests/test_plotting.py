@@ -1,5 +1,7 @@
 """The displays draw the numbers of the summary, and refuse what they cannot draw."""
 
+from dataclasses import replace
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -47,22 +49,45 @@ def test_axes_can_be_given(display):
     assert len(pyplot.get_fignums()) == 1
 
 
-def test_the_plane_places_every_feature():
+def test_margins_are_drawn_the_most_important_first():
     model = fitted()
-    ax = plotting.InstabilityDisplay.from_estimator(model, max_labels=3).ax_
-    drawn = np.vstack([container.lines[0].get_xydata() for container in ax.containers])
-    evidence = model.evidence_
-    expected = np.column_stack([evidence.instability, 100 * evidence.cost])
-    np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(expected, axis=0))
-    assert len(ax.texts) == 3
+    ax = plotting.MarginDisplay.from_estimator(model, max_features=4).ax_
+    widths = sorted((bar.get_width() for c in ax.containers for bar in c), reverse=True)
+    np.testing.assert_allclose(widths, np.sort(100 * model.evidence_.margin)[::-1][:4])
+    assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["x0", "x1"]
 
 
-def test_features_that_were_not_measured_are_not_placed():
+def test_margins_that_were_not_measured_are_not_drawn():
     model = fitted()
-    model.evidence_.instability[3] = np.nan
-    model.evidence_.cost[4] = np.inf
-    ax = plotting.InstabilityDisplay.from_estimator(model).ax_
-    assert sum(len(container.lines[0].get_xydata()) for container in ax.containers) == 4
+    model.evidence_.margin[3] = np.nan
+    model.evidence_.margin[4] = np.inf
+    ax = plotting.MarginDisplay.from_estimator(model).ax_
+    assert sum(len(container) for container in ax.containers) == 4
+
+
+def test_the_reach_curve_is_drawn_with_its_marks():
+    model = fitted()
+    ax = plotting.ReachDisplay.from_estimator(model).ax_
+    curve = model.reach_curve_
+    lines = {line.get_label(): line for line in ax.lines}
+    np.testing.assert_array_equal(lines["This model"].get_ydata(), curve.error)
+    np.testing.assert_array_equal(lines["Plain model (ERM)"].get_ydata(), curve.error_erm)
+    assert lines["Reach asked for"].get_xdata()[0] == 2.0
+    assert lines["Pays from 0.61 on"].get_xdata()[0] == pytest.approx(curve.break_even)
+    assert len(ax.collections) == 2  # the bands
+    assert ax.get_ylabel() == "Expected RMSE"
+
+
+def test_a_curve_of_any_model_can_be_drawn():
+    curve = fitted().reach_curve_
+    ax = plotting.ReachDisplay.from_curve(curve, name="Boosted trees").ax_
+    assert "Boosted trees" in [line.get_label() for line in ax.lines]
+    assert "Reach asked for" not in [line.get_label() for line in ax.lines]
+
+
+def test_a_model_that_was_not_searched_has_no_curve():
+    with pytest.raises(ValueError, match="estimator has no reach curve: its verdict is 'unsear"):
+        plotting.ReachDisplay.from_estimator(fitted(K=1, verdict="unsearched"))
 
 
 def test_coefficients_are_those_of_the_class_asked_for():
@@ -70,7 +95,7 @@ def test_coefficients_are_those_of_the_class_asked_for():
     display = plotting.CoefficientDisplay.from_estimator(model, target="b", max_features=2)
     effect = display.summary.coefficients[1].effect
     drawn = [container.lines[0].get_xdata() for container in display.ax_.containers]
-    np.testing.assert_allclose(drawn, effect[:, :2])
+    np.testing.assert_allclose(drawn, effect[:, :2])  # the most important are the first two
     assert "log-odds of b" in display.ax_.get_xlabel()
 
 
@@ -103,13 +128,12 @@ def test_data_turn_a_feature_into_histograms():
 
 def test_a_search_without_a_chosen_step_has_no_legend():
     model = fitted()
-    for record in model.history_:
-        record["chosen"] = False
+    model.history_ = [replace(record, chosen=False) for record in model.history_]
     assert plotting.SearchDisplay.from_estimator(model).ax_.get_legend() is None
 
 
 def test_the_chosen_step_is_marked():
-    ax = plotting.SearchDisplay.from_estimator(fitted(), quantity="objective").ax_
+    ax = plotting.SearchDisplay.from_estimator(fitted(), quantity="score").ax_
     path, chosen = (line.get_xydata().tolist() for line in ax.lines)
     assert path == [[1, 2.0], [2, 1.0], [3, 2.0 / 3]]
     assert chosen == [[2, 1.0]]
@@ -118,7 +142,7 @@ def test_the_chosen_step_is_marked():
 @pytest.mark.parametrize(
     ("display", "options", "message"),
     [
-        (plotting.SearchDisplay, {"quantity": "x"}, "quantity must be 'log_likelihood' or"),
+        (plotting.SearchDisplay, {"quantity": "x"}, "quantity must be 'score' or"),
         (plotting.CoefficientDisplay, {"target": "z"}, r"target must be one of \[\] or None"),
         (
             plotting.CoefficientDisplay,

@@ -26,8 +26,9 @@ from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.estimators.hrm import UnstableWarning
 from hetrisk.report import pictures, render, repr_html, summarize, write_report
 from hetrisk.report.page import render_summary
+from hetrisk.report.record import record
 from hetrisk.report.spreads import spreads
-from hetrisk.report.summary import Decision, by_concern
+from hetrisk.report.summary import Action, Decision, by_importance
 from hetrisk.report.svg import LEFTWARD, RIGHTWARD, Scale
 from hetrisk.tables import Table
 from hetrisk.tables.model import fit_table
@@ -40,6 +41,8 @@ CASES = {
     "hostile": lambda: fitted(HOSTILE),
     "homogeneous": lambda: fitted(K=1, verdict="homogeneous"),
     "unstable": lambda: fitted(verdict="unstable"),
+    "not searched": lambda: fitted(K=1, verdict="unsearched"),
+    "named": lambda: fitted(K=3, labels=("north", "<b>south</b>", "west")),
     "binary": lambda: fitted(classes=["no", "yes"]),
     "multiclass": lambda: fitted(K=3, classes=["<b>", "2", "three"]),
     "many classes": lambda: fitted(K=4, classes=[f"c{i}" for i in range(40)]),
@@ -47,7 +50,7 @@ CASES = {
         classes=["a", "b"], final_estimator=RandomForestClassifier(n_estimators=3)
     ),
     "wide": lambda: fitted(d=200, K=5),
-    "many environments": lambda: fitted(d=4, K=9),
+    "many environments": lambda: fitted(d=4, K=39),
 }
 
 
@@ -97,7 +100,8 @@ def test_the_page_is_well_formed_and_holds_no_foreign_markup(text):
     assert not {name for name in names if name.startswith("on")}
     assert "style" not in names
     assert "src" not in names
-    assert page.attributes("href") == ["data:,"]
+    targets = {f"#{identity}" for identity in page.attributes("id")}
+    assert set(page.attributes("href")) <= {"data:,"} | targets
 
 
 def test_the_page_can_be_read_out(text):
@@ -151,73 +155,170 @@ def test_a_very_wide_table_with_very_long_names_stays_small():
     summary = replace(summary, spreads=(spread,) * 2000)
     page = render_summary(summary)
     assert len(page.encode()) < 2_000_000
-    assert "The first 500 of 2000 features" in Page(page).text
+    assert "The first 500 of 2000 columns" in Page(page).text
 
 
 def test_the_same_model_gives_the_same_page():
     assert render(fitted()) == render(fitted())
 
 
-def test_the_first_screen_answers():
-    page = Page(render(fitted(["sun", "rain", "wind", "fog"]))).text
-    start = page[: page.index("How to read this page")]
-    assert "leaves out 2 of 4 features" in start
-    assert "what they say about the target is not safe" in start
-    assert "Because the numbers say so." in start
-    assert "Kept 2 the model uses them" in start
-    assert "Left out 2 the model ignores them sun rain" in start
-    assert "Uncertain 0" in start
-    assert "0.210" in start  # the model where it is worst
-    assert "0.400" in start  # plain ERM where it is worst
-    assert "this one errs 48\u00a0% less" in start.replace("48 %", "48\u00a0%")
+def start_of(page):
+    """Everything above the contents."""
+    text = Page(page).text.replace("\u00a0", " ")
+    return text[: text.index("The search’s own words")]
+
+
+def test_the_first_screen_says_what_to_do():
+    start = start_of(render(fitted(["sun", "rain", "wind", "fog"])))
+    assert "Use this model. It leaves out sun and rain: what they say about the target" in start
+    assert "10 % more error: RMSE 0.220 instead of 0.200." in start
+    assert "From reach 0.61 on. At reach 2, the one asked for, it errs 39 % less" in start
+    assert "Each of them left out in at least 47 of 50 resamples" in start
+    assert "at most 2 times as far" in start
 
 
 @pytest.mark.parametrize(
-    ("verdict", "words"),
+    ("verdict", "action", "words"),
     [
-        ("invariant", "The model leaves out 2 of 6 features"),
-        ("homogeneous", "this is an ordinary model on 6 of 6 features"),
-        ("unstable", "no set of features predicts alike in all of them"),
+        ("invariant", Action.THIS, "Use this model. It leaves out x0 and x1"),
+        ("homogeneous", Action.PLAIN, "Use the plain model."),
+        ("unstable", Action.UNKNOWN, "Cannot say. Relations differ between environments"),
+        ("unsearched", Action.UNKNOWN, "Cannot say: not searched. There are too few rows (90)"),
     ],
 )
-def test_each_verdict_has_its_sentence(verdict, words):
-    assert words in summarize(fitted(verdict=verdict)).headline
+def test_each_verdict_has_its_recommendation(verdict, action, words):
+    advice = summarize(fitted(verdict=verdict)).recommendation
+    assert advice.action is action
+    assert words in advice.sentence
+    assert bool(advice.points) is (verdict != "unsearched")
 
 
-def test_a_higher_error_is_said_too():
-    model = fitted(verdict="homogeneous")
-    found = replace(model.environment_summary_, risk=np.array([0.5, 0.6]))
-    model.environment_summary_ = found
-    assert "errs 50 % more." in Page(render(model)).text.replace("\u00a0", " ")
-    model.support_ = model.support_ & (np.arange(6) > 0)
-    assert "more: the price of leaving features out" in Page(render(model)).text
+def test_too_few_rows_are_called_not_searched_on_the_page():
+    page = Page(render(fitted(K=1, verdict="unsearched"))).text
+    assert "verdict: not searched" in page
+    assert "unsearched" not in page
+    assert "p = 1" not in page
 
 
-def test_equal_errors_are_said_to_be_equal():
+def test_an_assumption_is_called_one():
+    model = fitted(["sun", "rain", "wind"])
+    model.evidence_.assumed[1] = True
+    start = start_of(render(model))
+    assert "rain: left out by an assumption, not by a test." in start
+    assert "(assumed)" in Page(render(model)).text
+    assert "assumption" not in start_of(render(fitted(["sun", "rain", "wind"])))
+
+
+def test_inferred_environments_are_an_assumption_too():
     model = fitted()
-    found = model.environment_summary_
-    model.environment_summary_ = replace(found, risk=found.risk_erm)
-    assert "The two models err alike where each does worst." in render(model)
-    alone = fitted(K=1, verdict="homogeneous")
-    assert "This model errs 100 % more." in Page(render(alone)).text.replace("\u00a0", " ")
+    assert "inferred from the rows" not in start_of(render(model))
+    model.sources_ = tuple(replace(s, used=s.kind == "hidden") for s in model.sources_)
+    assert "The environments were inferred from the rows" in start_of(render(model))
+
+
+def test_columns_in_doubt_are_named():
+    model = fitted(["sun", "rain", "wind"])
+    model.stability_[2] = 0.3
+    assert "In doubt, though kept: wind (15 of 50)." in start_of(render(model))
+
+
+def test_one_column_left_out_is_spoken_of_in_the_singular():
+    model = fitted(["sun", "rain", "wind"])
+    model.support_[:] = [False, True, True]
+    start = start_of(render(model))
+    assert "leaves out sun: what it says about the target changes" in start
+    assert "Left out in 47 of 50 resamples of the rows." in start
+
+
+def test_a_model_that_leaves_nothing_out_leans_less():
+    model = fitted(form="directions")
+    model.support_[:] = True
+    assert "It uses every column, and leans less on what changes" in start_of(render(model))
+
+
+def test_a_model_that_never_pays_or_pays_at_once_says_so():
+    model = fitted()
+    model.reach_curve_ = replace(model.reach_curve_, break_even=math.inf)
+    assert "Never within the reach" in start_of(render(model))
+    model.reach_curve_ = replace(model.reach_curve_, break_even=0.0)
+    assert "it pays From the start. At reach 2" in start_of(render(model))
+
+
+def test_the_curve_is_drawn_with_its_marks():
+    page = render(fitted())
+    assert "asked for: 2" in page
+    assert "pays from 0.61 on" in page
+    assert 'class="band hrm"' in page
+    assert 'class="band erm"' in page
+    plain = render(fitted(K=1, verdict="homogeneous"))
+    assert "pays from" not in plain
+    assert 'class="band hrm"' not in plain
+    assert "Plain model (this one)" in plain
+    assert "reach-curve" not in render(fitted(verdict="unsearched"))
+
+
+def test_terminal_and_page_are_made_from_one_summary():
+    summary = summarize(fitted(["sun", "rain", "wind"]))
+    values = record(summary)
+    assert values["recommendation"]["sentence"] in Page(render_summary(summary)).text
+    assert [c["column"] for c in values["columns"]] == ["sun", "rain", "wind"]
+    assert [c["kept"] for c in values["columns"]] == [False, False, True]
+    assert values["columns"][0]["decision"] == "left out"
+    assert values["curve"]["break_even"] == pytest.approx(0.612, abs=1e-3)
+    assert values["environments"][0]["label"] == "Environment 0"
+
+
+def test_environments_are_told_apart_in_words():
+    model = fitted(["sun", "rain", "wet"], K=2, labels=("north", "south"))
+    coef = np.array([[1.0, 2.0, 0.0], [1.0, -2.0, 0.0]])
+    mean = np.array([[0.0, 5.0, 0.1], [0.0, 5.1, 0.9]])
+    model.environment_summary_ = replace(
+        model.environment_summary_,
+        weight=np.array([0.5, 0.5]),
+        coef=coef,
+        coef_error=0.01 + 0 * coef,
+        feature_mean=mean,
+        feature_sd=np.column_stack([[1.0, 1.0], [1.0, 1.0], [0.3, 0.3]]),
+        risk=np.array([0.2, 0.2]),
+    )
+    north, south = summarize(model).environments
+    assert north.label == "north"
+    assert north.differences[0] == "rain counts the other way: +2.00 a unit against −2.00"
+    assert north.differences[1] == "wet is rarer: 10\u00a0% against 90\u00a0%"
+    assert south.differences[1] == "wet is more frequent: 90\u00a0% against 10\u00a0%"
+    assert len(north.differences) == 2  # sun does not differ, nor do the errors
+    page = Page(render(model)).text
+    assert "wet is rarer" in page.replace("\u00a0", " ")
+
+
+def test_many_environments_are_a_list_and_no_menu():
+    page = render(fitted(d=4, K=39))
+    assert Page(page).text.count("Environment 38") >= 1
+    assert "The first 8 of 39 environments." in page
+
+
+def test_leaving_environments_out_is_told():
+    page = Page(render(fitted(K=4))).text
+    assert "better than the plain one in 3, worse in 0, alike in 1." in page
+    assert "Each environment left out in turn" not in Page(render(fitted(K=2))).text
 
 
 @pytest.mark.parametrize(
-    ("used", "gate", "p_value", "decision"),
+    ("used", "gate", "stability", "decision"),
     [
-        (True, 1.0, 0.5, Decision.KEPT),
-        (True, 1.0, 0.02, Decision.KEPT),
-        (False, 0.0, 0.02, Decision.UNCERTAIN),
-        (False, 0.0, 1e-6, Decision.DROPPED),
-        (False, 0.0, 1.0, Decision.DROPPED),  # left out for another reason than instability
-        (True, 0.5, 1.0, Decision.UNCERTAIN),
-        (False, 0.5, 1e-6, Decision.UNCERTAIN),
-        (True, 1.0, math.nan, Decision.KEPT),  # a method that measures no p-value
+        (True, 1.0, 0.0, Decision.KEPT),
+        (True, 1.0, 0.2, Decision.KEPT),
+        (True, 1.0, 0.22, Decision.UNCERTAIN),
+        (False, 0.0, 0.94, Decision.DROPPED),
+        (False, 0.0, 0.7, Decision.UNCERTAIN),
+        (True, 0.5, 0.0, Decision.UNCERTAIN),
+        (False, 0.5, 1.0, Decision.UNCERTAIN),
+        (True, 1.0, math.nan, Decision.KEPT),  # nothing was resampled
     ],
 )
-def test_uncertain_is_a_half_open_gate_or_thin_evidence(used, gate, p_value, decision):
+def test_uncertain_is_a_half_open_gate_or_resamples_that_disagree(used, gate, stability, decision):
     model = fitted(d=3)
-    model.support_[0], model.gates_[0], model.evidence_.p_value[0] = used, gate, p_value
+    model.support_[0], model.gates_[0], model.stability_[0] = used, gate, stability
     feature = summarize(model).features[0]
     assert feature.decision is decision
     assert feature.used is used
@@ -225,59 +326,58 @@ def test_uncertain_is_a_half_open_gate_or_thin_evidence(used, gate, p_value, dec
 
 def test_numbers_that_were_not_measured_are_dashes():
     model = fitted(d=3)
-    for name in ("instability", "instability_error", "cost", "saving", "p_value"):
+    for name in ("margin", "price", "regret", "p_value"):
         getattr(model.evidence_, name)[:] = np.nan
-    model.evidence_.instability[1] = np.inf
-    model.evidence_.cost[1] = np.inf
+    model.evidence_.margin[1] = np.inf
+    model.evidence_.price[1] = np.inf
+    model.stability_[:] = np.nan
     found = model.environment_summary_
     found.coef[0, 0] = np.nan
     found.coef_error[1, 1] = np.inf
     model.environment_summary_ = replace(found, risk=np.array([np.nan, 0.3]))
-    model.history_ = [{"round": 1, "n_environments": 2, "log_likelihood": None, "chosen": True}]
+    model.history_ = [replace(model.history_[0], log_likelihood=math.nan, score=math.nan)]
     page = Page(render(model)).text
     assert "nan" not in page.lower().replace("hidden", "")
-    assert "2 could not be placed" in page
     assert "∞" in page
-    assert math.isinf(summarize(model).features[1].instability)
+    assert "Log-likelihood" not in page
+    assert math.isinf(summarize(model).features[1].margin)
 
 
-def test_an_instability_that_is_not_known_is_not_shown():
+def test_the_most_important_come_first():
     model = fitted(d=5)
-    model.evidence_.instability[:] = [3.0, 0.5, 1000.0, 0.2, 0.1]
-    model.evidence_.instability_error[:] = [0.3, 0.1, 90_000.0, 0.5, math.inf]
-    summary = summarize(model)
-    known = [f.instability for f in summary.features]
-    np.testing.assert_array_equal(known, [3.0, 0.5, math.nan, 0.2, math.nan])
-    assert "1,000" not in Page(render(model)).text
+    model.evidence_.margin[:] = [0.3, 0.7, 5.0, math.nan, 0.1]
+    assert [f.position for f in by_importance(summarize(model).features)] == [2, 1, 0, 4, 3]
+    named = re.findall(r'<tr><th scope="row"><bdi>(x\d)</bdi>', render(model))
+    assert named[:5] == ["x2", "x1", "x0", "x4", "x3"]
 
 
-def test_features_of_concern_come_first():
-    model = fitted(d=5)
-    model.gates_[4] = 0.5
-    model.evidence_.instability[:] = [0.3, 0.7, 5.0, 8.0, 0.1]
-    model.evidence_.instability_error[:] = 0.1
-    assert [f.position for f in by_concern(summarize(model).features)] == [1, 0, 4, 3, 2]
+def test_a_margin_of_any_size_can_be_read():
+    model = fitted(d=3)
+    model.evidence_.margin[:] = [1e9, 0.02, -3.0]
+    page = Page(render(model)).text.replace("\u00a0", " ")
+    assert "> 999 %" in page
+    assert "−300.0 %" in page
+    assert "e+09" not in page
 
 
 @pytest.mark.parametrize("groups", [[0, 0, 1, 2, 2, 2], ["a", "a", "b", "c", "c", "c"]])
 def test_columns_that_share_a_decision_are_one_feature(groups):
     names = ["sky=grey", "sky=blue", "wind", "rain", "sun", "moon"]
     model = fitted(names, feature_groups=groups)
-    model.evidence_.instability[:] = [0.5, 3.0, 0.1, 0.1, 0.2, 0.1]
-    model.evidence_.instability_error[:] = 0.1
-    model.evidence_.p_value[3:] = [0.3, 0.2, 0.4]
+    model.evidence_.p_value[:] = [0.5, 1e-5, 0.1, 0.3, 0.2, 0.4]
     summary = summarize(model)
     assert len(summary.columns) == 6
     labels = [f.label for f in summary.features]
     assert labels == (["sky", "wind", "rain and 2 more"] if groups[0] == 0 else ["a", "wind", "c"])
     sky, _, weather = summary.features
     assert weather.position == 4
-    assert (sky.instability, sky.position, sky.n_columns) == (3.0, 1, 2)
-    assert sky.cost == model.evidence_.cost[:2].max()
+    assert (sky.p_value, sky.position, sky.n_columns) == (1e-5, 1, 2)
+    assert sky.price == model.evidence_.price[:2].max()
+    assert sky.margin == model.evidence_.margin[:2].max()
     assert sky.decision is Decision.DROPPED
-    assert "leaves out 1 of 3 features: what it says" in summary.headline
+    assert f"It leaves out {labels[0]}: what it says" in summary.recommendation.sentence
     page = Page(render(model)).text
-    assert "3 features in 6 columns" in page
+    assert "3 columns as 6 features" in page
     assert "sky=grey" in page
 
 
@@ -318,7 +418,7 @@ def test_a_final_model_that_is_not_linear_is_named():
 def test_rows_out_of_core_are_not_counted():
     model = fitted()
     model._environment_proba = None
-    assert "rows out of core, 6 features" in Page(render(model)).text
+    assert "rows out of core, 6 columns" in Page(render(model)).text
 
 
 def test_settings_and_code_repeat_the_fit():
@@ -361,12 +461,15 @@ odd = st.one_of(st.floats(), st.sampled_from([0.0, 1e308, -1e308, 5e-324]))
 def test_any_numbers_make_a_page(data):
     model = fitted(d=3, K=2)
     evidence, found = model.evidence_, model.environment_summary_
-    for name in ("instability", "instability_error", "cost", "saving", "p_value"):
+    for name in ("margin", "price", "regret", "p_value"):
         getattr(evidence, name)[:] = data.draw(st.lists(odd, min_size=3, max_size=3))
+    model.stability_[:] = data.draw(st.lists(st.floats(0, 1), min_size=3, max_size=3))
+    for name in ("error", "error_erm", "low", "high", "low_erm", "high_erm"):
+        getattr(model.reach_curve_, name)[:] = data.draw(st.lists(odd, min_size=7, max_size=7))
     for name in ("coef", "coef_error", "feature_mean", "feature_sd", "risk", "distance"):
         array = getattr(found, name)
         array.flat = data.draw(st.lists(odd, min_size=array.size, max_size=array.size))
-    model.history_[0]["log_likelihood"] = data.draw(odd)
+    model.history_[0] = replace(model.history_[0], log_likelihood=data.draw(odd))
     Page(render(model))
     repr_html(model)
 
@@ -445,6 +548,7 @@ def test_a_model_from_a_file_names_it_and_the_command(table):
     assert "File it's <b>.csv" in text
     assert "hetrisk fit 'it'\"'\"'s <b>.csv' --target" in text
     assert "Columns not used id : an identifier" in text
+    assert summarize(model).quality.n_rows == 240
     assert "<u>" in text
     assert f"<title>Stability report: {escape(HOSTILE[0])}</title>" in page
 
@@ -523,9 +627,9 @@ def test_a_failure_leaves_the_old_page(tmp_path):
 
 def test_a_fitted_model_shows_its_verdict_and_its_diagram():
     shown = fitted()._repr_html_()
-    assert "leaves out 2 of 6 features" in shown
+    assert "leaves out x0 and x1" in shown
     assert "sk-top-container" in shown
-    assert fitted()._repr_mimebundle_()["text/html"].count("leaves out 2 of 6") == 1
+    assert fitted()._repr_mimebundle_()["text/html"].count("leaves out x0 and x1") == 1
 
 
 def test_an_unfitted_model_looks_as_any_other():

@@ -95,6 +95,7 @@ def pages(tmp_path_factory):
         "hostile": summarize(fitted(HOSTILE, K=3, classes=HOSTILE[:4])),
         "wide": summarize(fitted(d=200, K=5)),
         "homogeneous": summarize(fitted(K=1, verdict="homogeneous")),
+        "many": summarize(fitted(K=39, d=4)),
     }
     for name, summary in summaries.items():
         title = HOSTILE[0] if name == "hostile" else "Weather"
@@ -117,7 +118,7 @@ def tab(browser, request):
         one.close()
 
 
-@pytest.mark.parametrize("name", ["plain", "hostile", "wide", "homogeneous"])
+@pytest.mark.parametrize("name", ["plain", "hostile", "wide", "homogeneous", "many"])
 def test_the_page_opens_without_a_complaint_or_a_request(tab, pages, name):
     page = tab(pages[name])
     assert page.run("document.readyState") == "complete"
@@ -140,8 +141,8 @@ def test_the_checks_themselves_notice(tab, tmp_path):
 
 def test_columns_sort_both_ways_and_say_so(tab, pages):
     page = tab(pages["plain"])
-    header = "document.querySelectorAll('#features th')[3]"
-    cost = column("#features", "Number(r.cells[3].dataset.value)")
+    header = "document.querySelectorAll('#features th')[2]"
+    cost = column("#features", "Number(r.cells[2].dataset.value)")
     page.run(f"{header}.querySelector('button').click()")
     assert page.run(cost) == sorted(page.run(cost), reverse=True)
     assert page.run(f"{header}.getAttribute('aria-sort')") == "descending"
@@ -158,24 +159,57 @@ def test_columns_sort_from_the_keyboard(tab, pages):
     page = tab(pages["plain"])
     page.run("document.querySelectorAll('#features th')[4].querySelector('button').focus()")
     page.key("Enter", 13, "\r")
-    saving = page.run(column("#features", "Number(r.cells[4].dataset.value)"))
-    assert saving == sorted(saving, reverse=True)
+    price = page.run(column("#features", "Number(r.cells[4].dataset.value)"))
+    assert price == sorted(price, reverse=True)
 
 
-def test_a_feature_can_be_chosen(tab, pages):
-    page = tab(pages["plain"])
-    shown = """Array.from(document.querySelectorAll('#choose-feature .panel'))
+def test_a_class_can_be_chosen(tab, pages):
+    page = tab(pages["hostile"])
+    shown = """Array.from(document.querySelectorAll('.chooser .panel'))
         .filter(p => p.checkVisibility()).map(p => p.dataset.name)"""
-    assert page.run(shown) == ["sun"]
-    names = page.run(
-        "Array.from(document.querySelector('#choose-feature select').options).map(o => o.text)"
-    )
-    assert sorted(names) == ["fog", "hail", "ice", "rain", "snow", "sun", "wind"]
-    page.run("document.querySelector('#choose-feature select').focus()")
+    (first,) = page.run(shown)
+    page.run("document.querySelector('.chooser select').focus()")
     page.key("End", 35)
-    assert page.run(shown) == [names[-1]]
-    label = "document.querySelector('#choose-feature select').labels[0].textContent"
-    assert page.run(label) == "Feature"
+    (last,) = page.run(shown)
+    assert first != last
+    assert page.run("document.querySelector('.chooser select').labels[0].textContent") == "Class"
+
+
+def test_contents_lead_to_every_section(tab, pages):
+    page = tab(pages["plain"])
+    links = page.run("Array.from(document.querySelectorAll('.contents a')).map(a => a.hash)")
+    assert len(links) >= 7
+    assert page.run(f"{links!r}.every(h => document.querySelector(h) !== null)")
+
+
+def test_figures_can_be_saved_as_files_that_stand_alone(tab, pages):
+    page = tab(pages["plain"])
+    page.run(
+        "window.saved = []; URL.createObjectURL = (b) => { saved.push(b); return '#'; };"
+        "URL.revokeObjectURL = () => {};"
+        "HTMLAnchorElement.prototype.click = function () { saved.push(this.download); };"
+        "document.querySelectorAll('.save').forEach(b => b.click())"
+    )
+    names = page.run("saved.filter(s => typeof s === 'string')")
+    assert names == ["reach-curve.svg"]
+    text = page.run("saved[0].text()")
+    assert text.startswith("<svg")
+    assert "This model" in text
+    assert "var(" not in text
+    problem = "new DOMParser().parseFromString(t, 'image/svg+xml').querySelector('parsererror')"
+    assert page.run(f"saved[0].text().then(t => {problem} === null)")
+    assert page.complaints() == []
+
+
+def test_no_column_of_a_table_is_cut_off_on_a_phone(tab, pages):
+    page = tab(pages["plain"], width=400)
+    page.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    cut = """Array.from(document.querySelectorAll('.stack td, .stack tbody th'))
+        .filter(c => c.checkVisibility() && c.getBoundingClientRect().right > innerWidth + 1)
+        .map(c => c.textContent)"""
+    assert page.run(cut) == []
+    heading = "getComputedStyle(document.querySelector('#features td.n'), '::before').content"
+    assert page.run(heading) == '"Margin"'
 
 
 def test_long_tables_are_folded_and_unfold(tab, pages):
@@ -247,5 +281,7 @@ def test_the_page_prints_in_full(tab, pages, tmp_path):
     assert sum(page.run(column("#features", "r.checkVisibility()"))) == 200
     assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.run("document.querySelector('.unfold').checkVisibility()") is False
+    head = "getComputedStyle(document.querySelector('#features thead')).display"
+    assert page.run(head) == "table-header-group"  # repeated on every sheet
     page.pdf(tmp_path / "page.pdf")
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")

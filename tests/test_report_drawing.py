@@ -92,7 +92,9 @@ def test_a_number_can_be_read_back(value):
         (-0.05, {"signed": True}, "−5.0\u00a0%"),
         (0.05, {"signed": True}, "+5.0\u00a0%"),
         (-0.0001, {"signed": True}, "0.0\u00a0%"),
-        (12.0, {"decimals": 1}, "1,200.0\u00a0%"),
+        (9.0, {"decimals": 1}, "900.0\u00a0%"),
+        (12.0, {"decimals": 1}, "> 999\u00a0%"),
+        (-12.0, {"signed": True}, "< −999\u00a0%"),
         (math.nan, {}, "–"),
     ],
 )

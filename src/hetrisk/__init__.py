@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hetrisk.estimators.invariant import InvariantClassifier, InvariantRegressor
     from hetrisk.estimators.mixture import EnvironmentMixture
     from hetrisk.estimators.selector import HRMSelector
+    from hetrisk.monitoring import check
 
 __version__ = "0.2.0"
 
@@ -24,6 +25,7 @@ __all__ = [
     "InvariantClassifier",
     "InvariantRegressor",
     "baselines",
+    "check",
     "datasets",
     "metrics",
     "plotting",
@@ -36,6 +38,7 @@ _HOME = {
     "HRMSelector": "hetrisk.estimators.selector",
     "InvariantClassifier": "hetrisk.estimators.invariant",
     "InvariantRegressor": "hetrisk.estimators.invariant",
+    "check": "hetrisk.monitoring",
 }
 
 
@@ -48,4 +51,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -314,4 +314,5 @@ def _calibration(
     z = 1.96
     centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    return np.array([chance[b].mean() for b in bins]), p, centre - half, centre + half, n
+    low, high = np.clip(centre - half, 0.0, p), np.clip(centre + half, p, 1.0)
+    return np.array([chance[b].mean() for b in bins]), p, low, high, n

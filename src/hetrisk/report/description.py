@@ -132,9 +132,9 @@ def _noise(found: EnvironmentSummary, rest: FloatArray, k: int) -> list[_Differe
     rmse = found.risk_name == "RMSE"
     here = float(risk[k])
     elsewhere = float(np.sqrt(rest @ risk**2) if rmse else rest @ risk)
-    if not (here > 0 and elsewhere > 0):
+    if not (0 < here < math.inf and 0 < elsewhere < math.inf):
         return []
-    size = abs(math.log(here / elsewhere))
+    size = abs(math.log(here) - math.log(elsewhere))
     if not LEAST_NOISE < size < math.inf:
         return []
     told = number if rmse else percent

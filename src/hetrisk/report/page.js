@@ -81,7 +81,7 @@
 
   // --- save: a picture becomes a file that stands alone, its colours written into it
   const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size",
-    "font-family", "font-weight", "text-anchor", "transform"];
+    "font-family", "font-weight", "text-anchor", "transform", "vector-effect"];
 
   function standing(svg) {
     const copy = svg.cloneNode(true);
@@ -89,7 +89,8 @@
     const to = [copy, ...copy.querySelectorAll("*")];
     from.forEach((element, i) => {
       const style = getComputedStyle(element);
-      to[i].setAttribute("style", STYLES.map((s) => s + ":" + style.getPropertyValue(s)).join(";"));
+      // As attributes: the page's policy allows no inline style, not even in a copy.
+      STYLES.forEach((name) => to[i].setAttribute(name, style.getPropertyValue(name)));
     });
     const box = svg.getBoundingClientRect();
     const left = 70, right = 20, top = 50, bottom = 60;
@@ -97,7 +98,7 @@
     copy.setAttribute("x", left);
     copy.setAttribute("y", top);
     copy.setAttribute("width", box.width);
-    copy.setAttribute("style", "overflow:visible");
+    copy.setAttribute("overflow", "visible");
     const outer = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     outer.setAttribute("viewBox", "0 0 " + w + " " + h);
     outer.setAttribute("width", w);
