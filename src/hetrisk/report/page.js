@@ -90,7 +90,10 @@
     from.forEach((element, i) => {
       const style = getComputedStyle(element);
       // As attributes: the page's policy allows no inline style, not even in a copy.
-      STYLES.forEach((name) => to[i].setAttribute(name, style.getPropertyValue(name)));
+      STYLES.forEach((name) => {
+        const value = style.getPropertyValue(name);
+        if (value && value !== "none" || name === "fill") to[i].setAttribute(name, value);
+      });
     });
     const box = svg.getBoundingClientRect();
     const left = 70, right = 20, top = 50, bottom = 60;

@@ -1,0 +1,199 @@
+"""New rows held against a fitted model: what moved, what broke, and what is said about it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import hetrisk
+from hetrisk import HRMClassifier, HRMRegressor, check
+from hetrisk.monitoring.columns import check_environments
+from hetrisk.monitoring.findings import Status
+from hetrisk.monitoring.page import render_check, write_check
+from hetrisk.report.record import plain_record
+
+
+def world(seed, strength=1.0, n=1500, shift=0.0):
+    """Two causes, and an echo of the target whose relation has a strength."""
+    rng = np.random.default_rng(seed)
+    site = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, 3))
+    y = X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=n)
+    each = strength * np.array([1.0, 1.6, -1.2])[site]
+    X[:, 2] = each * y + 0.4 * rng.normal(size=n)
+    X[:, 0] += shift
+    return pd.DataFrame(X, columns=["a", "b", "echo"]), y, site
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y, site = world(0)
+    return HRMRegressor(random_state=0).fit(X, y, environments=site)
+
+
+@pytest.fixture(scope="module")
+def labels():
+    X, y, site = world(0, n=3000)
+    return HRMClassifier(random_state=0).fit(X, np.where(y > 0, "up", "down"), environments=site)
+
+
+def test_the_models_leave_the_echo_out(model, labels):
+    assert model.support_.tolist() == [True, True, False]
+    assert labels.support_.tolist() == [True, True, False]
+
+
+def test_rows_like_the_training_rows_are_fine(model):
+    X, y, site = world(1)
+    found = check(model, X, y, environments=site)
+    assert found.status is Status.FINE
+    assert found.moved == ()
+    assert found.outcome.error.value == pytest.approx(0.5, abs=0.05)
+    assert "Go on" in found.sentence
+    assert found.outside < 0.01
+    assert found.n_reference == 1500
+
+
+def test_a_column_that_moved_is_named_and_measured(model):
+    X, _, _ = world(2, shift=1.0)
+    found = check(model, X)
+    assert found.status is Status.MOVED
+    assert [c.name for c in found.moved] == ["a"]
+    (a,) = found.moved
+    assert a.shift == pytest.approx(1.0, abs=0.1)
+    assert a.distance == pytest.approx(0.38, abs=0.05)
+    assert "Look at it: a moved." in found.sentence
+    assert "Without the target nobody can say" in found.sentence
+    assert found.outcome is None
+
+
+def test_a_relation_that_broke_is_found_and_the_model_praised(model):
+    X, y, _ = world(3, strength=-1.0)
+    found = check(model, X, y)
+    assert found.status is Status.BROKE
+    assert found.outcome.weakened
+    assert not found.outcome.beyond
+    assert "was right to leave out echo" in found.sentence
+    assert found.outcome.plain.value > 1.2 * found.outcome.error.value
+    assert found.outcome.reach.value > 0.5
+    assert "it would have erred" in str(found)
+
+
+def test_an_error_beyond_the_reach_asks_for_another_fit(model):
+    X, y, _ = world(4)
+    found = check(model, X, -y)
+    assert found.status is Status.BROKE
+    assert found.outcome.beyond
+    assert found.sentence.startswith("Fit again")
+
+
+def test_labels_are_checked_too(labels):
+    X, y, _ = world(5, strength=-1.0)
+    found = check(labels, X, np.where(y > 0, "up", "down"))
+    assert found.status is Status.BROKE
+    assert found.outcome.weakened
+    assert found.outcome.unit == "root Brier score"
+    X, y, _ = world(6)
+    assert check(labels, X, np.where(y > 0, "up", "down")).status is Status.FINE
+
+
+def test_targets_may_be_missing(model):
+    X, y, _ = world(7)
+    y = np.where(np.arange(len(y)) < 300, y, np.nan)
+    found = check(model, X, y)
+    assert found.outcome is not None
+    assert found.n_rows == len(X)
+    assert check(model, X, np.full(len(X), np.nan)).outcome is None
+
+
+def test_the_mix_of_named_environments(model):
+    X, y, site = world(8)
+    found = check(model, X, y, environments=np.where(site == 0, 1, site))
+    assert {e.label for e in found.environments if e.moved} == {"0", "1"}
+    assert "The mix of environments" in [p.question for p in found.points]
+    found = check(model, X, y, environments=np.where(site == 0, 7, site))
+    assert [e.label for e in found.environments] == ["0", "1", "2", "7"]
+    assert found.environments[3].before == 0
+
+
+def test_shares_of_environments_are_compared_with_those_then():
+    rng = np.random.default_rng(0)
+    member = rng.multinomial(1, [0.5, 0.3, 0.2], size=1000).astype(float)
+    same = check_environments(["a", "b", "c"], np.array([0.5, 0.3, 0.2]), member, 2000)
+    assert not any(e.moved for e in same)
+    moved = check_environments(["a", "b", "c"], np.array([0.2, 0.6, 0.2]), member, 2000)
+    assert [e.moved for e in moved] == [True, True, False]
+
+
+def test_nothing_moved_is_said_about_rows_that_did_not_move():
+    """At level 0.01, of 60 checks of rows from the same world hardly one may move."""
+    X, y, site = world(0)
+    model = HRMRegressor(random_state=0).fit(X, y, environments=site)
+    statuses = [check(model, *world(100 + seed)[:2]).status for seed in range(60)]
+    assert sum(status is not Status.FINE for status in statuses) <= 3
+
+
+def test_pipelines_are_checked_in_the_columns_they_take(model):
+    X, y, site = world(0)
+    pipeline = make_pipeline(StandardScaler(), HRMRegressor(random_state=0))
+    pipeline.set_output(transform="pandas").fit(X, y, hrmregressor__environments=site)
+    found = check(pipeline, world(2, shift=1.0)[0])
+    assert [c.name for c in found.moved] == ["a"]
+
+
+def test_columns_may_come_in_another_order(model):
+    X, y, _ = world(1)
+    first, second = check(model, X, y), check(model, X[["echo", "b", "a"]], y)
+    assert first.outcome.error.value == second.outcome.error.value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros((0, 3)),), "X must have at least one row; got 0"),
+        ((np.zeros((5, 2)),), r"X must have 3 columns.*got an array of shape \(5, 2\)"),
+        ((np.zeros((5, 3)), np.zeros(4)), r"y must have length n_samples=5; got an array of sh"),
+    ],
+)
+def test_bad_input_is_named(model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        check(model, *arguments)
+
+
+def test_bad_environments_and_labels_are_named(model, labels):
+    X, y, _ = world(1, n=20)
+    with pytest.raises(ValueError, match="environments must have length n_samples=20; got 3"):
+        check(model, X, y, environments=[1, 2, 3])
+    with pytest.raises(ValueError, match="y must hold labels among the 2 classes.*got sideways"):
+        check(labels, X, np.array(["up"] * 19 + ["sideways"]))
+    untold = HRMRegressor(random_state=0).fit(*world(0)[:2])
+    with pytest.raises(ValueError, match="environments were given, but the model was fitted with"):
+        check(untold, X, y, environments=np.arange(20))
+
+
+def test_what_was_found_is_text_a_frame_and_json(model):
+    X, y, site = world(2, shift=1.0)
+    found = check(model, X, y, environments=site)
+    assert str(found).startswith(found.sentence)
+    frame = found.to_frame()
+    assert frame["name"].tolist()[0] == "a"
+    assert json.loads(json.dumps(plain_record(found)))["n_rows"] == 1500
+
+
+def test_the_page_shows_where_the_world_is(model, tmp_path):
+    X, y, _ = world(3, strength=-1.0)
+    found = check(model, X, y)
+    path = write_check(found, tmp_path / "check.html", "<b>Check</b>")
+    page = path.read_text(encoding="utf-8")
+    assert "&lt;b&gt;Check&lt;/b&gt;" in page
+    assert "the world now" in page
+    assert "exit code 4" in page
+    assert "the world now" not in render_check(check(model, X))
+
+
+def test_the_function_is_public():
+    assert hetrisk.check is check
+    assert "check" in dir(hetrisk)
+    assert not {"Any", "import_module", "TYPE_CHECKING"} & set(dir(hetrisk))
