@@ -3,7 +3,8 @@
 (function () {
   const SHOWN = 25;
 
-  // --- sort: headers become buttons; each remembers its direction through aria-sort
+  // --- sort: a button over each header; the header remembers its direction through aria-sort.
+  // The words stay outside of it: browsers do not print buttons in headers they repeat.
   function value(cell, kind) {
     if (kind === "text") return cell.textContent.trim();
     return cell.dataset.value === "" ? NaN : Number(cell.dataset.value);
@@ -36,7 +37,7 @@
     table.querySelectorAll("th[data-sort]").forEach((header) => {
       const button = document.createElement("button");
       button.type = "button";
-      button.append(...header.childNodes);
+      button.setAttribute("aria-label", "Sort by " + header.textContent.trim());
       button.addEventListener("click", () => sort(table, header));
       header.append(button);
     });
