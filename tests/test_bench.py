@@ -369,3 +369,22 @@ def test_the_command_lists_and_refuses():
     refused = CliRunner().invoke(bench, ["--only", "speed"])
     assert refused.exit_code == 2
     assert "'speed' is not a case" in refused.output
+
+
+@pytest.mark.parametrize("library", ["dask", "distributed", "pyarrow"])
+def test_a_case_a_plain_installation_cannot_run_says_what_to_install(monkeypatch, library):
+    def absent(size):
+        raise ModuleNotFoundError(f"No module named '{library}'", name=f"{library}.array")
+
+    monkeypatch.setattr("hetrisk.bench.homes.same_answer", absent)
+    (metric,) = run_suite(Size.small(), ["homes"]).metrics
+    assert metric.note.startswith(f"not run: needs {library}, pip install 'hetrisk[")
+    assert "failed" not in metric.note
+
+
+def test_the_suite_says_how_much_is_done(monkeypatch):
+    for function in ("gram_ratio", "by_rows", "by_features"):
+        monkeypatch.setattr(f"hetrisk.bench.iteration.{function}", lambda size: [])
+    told = []
+    run_suite(Size.small(), ["iteration"], starting=lambda title, done: told.append(done))
+    assert told == [0, 1 / 3, 2 / 3]

@@ -45,6 +45,13 @@ METHODS = {
 }
 
 
+Progress = Callable[[str, float], AbstractContextManager[object]]
+
+
+def _quietly(line: str, done: float) -> AbstractContextManager[object]:
+    return nullcontext()
+
+
 @dataclass(frozen=True)
 class MethodErrors:
     """How one method did in the environments it had not seen.
@@ -100,7 +107,7 @@ def leave_one_environment_out(
     methods: Sequence[str] = (),
     rows: int = 20_000,
     seed: int = 0,
-    progress: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    progress: Progress = _quietly,
 ) -> Comparison:
     """Test every method in every environment, after learning from the others.
 
@@ -113,7 +120,7 @@ def leave_one_environment_out(
     methods : names from `METHODS`; none means all.
     rows : most rows to use, drawn at random.
     seed : of every random choice.
-    progress : entered around each fit, with a line saying which.
+    progress : entered around each fit, with a line saying which and the share that is done.
     """
     if target == environment:
         raise TableError(f"{quoted(target)} cannot be both target and environment")
@@ -126,11 +133,12 @@ def leave_one_environment_out(
     tasks = ShiftTask.leave_one_out(
         frame, _TARGET, _ENVIRONMENT, task_type=wanted.task, features=columns, category=chosen
     )
-    for held in tasks:
+    fits = [(held, name) for held in tasks for name in scores]
+    for done, (held, name) in enumerate(fits):
         (left_out,) = held.test
-        for name in scores:
-            with progress(f"{name}, without environment {shown(left_out, 30)}"):
-                scores[name][left_out] = _score(name, held, seed)
+        line = f"{name}, without environment {shown(left_out, 30)}"
+        with progress(line, done / len(fits)):
+            scores[name][left_out] = _score(name, held, seed)
     return Comparison(
         target=target,
         environment=environment,

@@ -14,6 +14,7 @@ from typing import Any
 
 from hetrisk.bench.metric import Metric, Run, Size
 
+EXTRAS = {"dask": "dask", "distributed": "dask", "pyarrow": "parquet"}
 LIBRARIES = ("hetrisk", "numpy", "scipy", "scikit-learn", "pyarrow", "dask", "distributed")
 
 
@@ -45,7 +46,7 @@ def run_suite(
     size: Size,
     only: Iterable[str] = (),
     report: Callable[[Metric], None] = lambda metric: None,
-    starting: Callable[[str], None] = lambda title: None,
+    starting: Callable[[str, float], None] = lambda title, done: None,
 ) -> Run:
     """Run the cases and return what they measured.
 
@@ -54,7 +55,7 @@ def run_suite(
     size : how large.
     only : names of cases; none for all.
     report : called with each metric as it is known.
-    starting : called with the title of each function's work before it runs.
+    starting : called before each function with the title of its work and the share that is done.
     """
     chosen = list(only) or list(CASES)
     unknown = [name for name in chosen if name not in CASES]
@@ -63,12 +64,13 @@ def run_suite(
     begun = perf_counter()
     metrics: list[Metric] = []
     series: dict[str, Any] = {}
-    for name in chosen:
-        for function in CASES[name].functions:
-            starting(f"{CASES[name].title}: {function.split('.')[1].replace('_', ' ')}")
-            for metric in _measure(name, function, size, series):
-                metrics.append(metric)
-                report(metric)
+    work = [(name, function) for name in chosen for function in CASES[name].functions]
+    for done, (name, function) in enumerate(work):
+        title = f"{CASES[name].title}: {function.split('.')[1].replace('_', ' ')}"
+        starting(title, done / len(work))
+        for metric in _measure(name, function, size, series):
+            metrics.append(metric)
+            report(metric)
     return Run(tuple(metrics), machine(), versions(), perf_counter() - begun, size.quick, series)
 
 
@@ -77,6 +79,8 @@ def _measure(case: str, function: str, size: Size, series: dict[str, Any]) -> li
     module, name = function.split(".")
     try:
         found = getattr(import_module(f"hetrisk.bench.{module}"), name)(size)
+    except ImportError as error:
+        return [Metric(case, name.replace("_", " "), math.nan, note=_needs(error))]
     except Exception as error:
         note = f"failed: {type(error).__name__}: {error}"[:300]
         return [Metric(case, name.replace("_", " "), math.nan, note=note)]
@@ -86,6 +90,15 @@ def _measure(case: str, function: str, size: Size, series: dict[str, Any]) -> li
     if size.quick:  # the targets are claims about the full sizes
         return [replace(metric, bound=None) for metric in metrics]
     return list(metrics)
+
+
+def _needs(error: ImportError) -> str:
+    """Return what to install for a case a plain installation cannot run."""
+    library = (error.name or str(error)).partition(".")[0]
+    extra = EXTRAS.get(library)
+    if extra is None:
+        return f"not run: {error}"
+    return f"not run: needs {library}, pip install 'hetrisk[{extra}]'"
 
 
 def machine() -> dict[str, Any]:

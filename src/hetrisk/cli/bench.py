@@ -46,7 +46,7 @@ def bench(
     """Measure speed and memory on this machine."""
     from hetrisk.bench.metric import Size
     from hetrisk.bench.suite import CASES, run_suite
-    from hetrisk.cli.terminal import error_console
+    from hetrisk.cli.terminal import Countdown, error_console
 
     if listing:
         for name, case in CASES.items():
@@ -61,12 +61,12 @@ def bench(
     before = None if check is None else _baseline(check)
     if before is not None and before.quick != quick:
         raise click.UsageError("--check needs a baseline of the same size: add or drop --quick.")
-    screen = error_console()
+    screen, countdown = error_console(), Countdown()
     run = run_suite(
         Size.small() if quick else Size.full(),
         only,
         report=lambda metric: screen.print(f"  {line(metric)}", soft_wrap=True),
-        starting=lambda title: screen.print(f"{title} …"),
+        starting=lambda title, done: screen.print(f"{title} … ({countdown.told(done)})"),
     )
     _tell(run)
     if save is not None:

@@ -69,7 +69,7 @@ def compare(
 ) -> None:
     """Compare methods on the table in DATA by leaving one environment out at a time."""
     check_outputs({"--plot": plot}, data)
-    from hetrisk.cli.terminal import console, error_console, print_json, progress, say_notes
+    from hetrisk.cli.terminal import Countdown, console, error_console, print_json, say_notes
     from hetrisk.compare import METHODS, leave_one_environment_out
 
     unknown = [name for name in options["methods"] if name not in METHODS]
@@ -77,7 +77,7 @@ def compare(
         message = f"{unknown[0]!r} is not one of {', '.join(METHODS)}."
         raise click.BadParameter(message, param_hint="--method")
     table = read(data, encoding, delimiter)
-    found = leave_one_environment_out(table, progress=progress, **options)
+    found = leave_one_environment_out(table, progress=Countdown(), **options)
     drawn = None if plot is None else _draw(found, plot)
     if as_json:
         print_json(asdict(found) | ({} if plot is None else {"plot": drawn}))
@@ -121,7 +121,8 @@ def show(found: Comparison, screen: Console) -> None:
     heads += [(shown(name, 20), "right") for name in columns]
     title = f"{found.risk_name} in the environment left out ({len(environments)} environments)"
     screen.print(grid(title, heads, rows))
-    screen.print("* is told which training row came from which environment.")
+    if any(method.told_environments for method in methods):
+        screen.print("* is told which training row came from which environment.")
     _say_failures(methods, screen)
 
 

@@ -6,7 +6,8 @@ import json
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from time import monotonic
 from typing import Any
 
 from rich.console import Console, Group
@@ -50,6 +51,33 @@ def progress(what: str) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()
+
+
+class Countdown:
+    """Progress through many pieces of work, with the time left as far as one can tell.
+
+    Call it with what is being done and the share that is done; it is a context as `progress`.
+    """
+
+    def __init__(self) -> None:
+        self.begun = monotonic()
+
+    def __call__(self, what: str, done: float) -> AbstractContextManager[None]:
+        return progress(f"{what} ({self.told(done)})")
+
+    def told(self, done: float) -> str:
+        """``40 % done, about 2 min left``."""
+        if done <= 0:
+            return "just begun"
+        left = (monotonic() - self.begun) * (1 - done) / done
+        return f"{done:.0%} done, about {duration(left)} left"
+
+
+def duration(seconds: float) -> str:
+    """``8 s``, ``3 min``, ``2 h``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
 
 
 def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable[object]]) -> Group:
