@@ -102,7 +102,6 @@ def fitted(
     d = d if names is None else len(names)
     make = HRMRegressor if classes is None else HRMClassifier
     model = make(final_estimator=final_estimator, random_state=0, **params)
-    model.reach, model.form = 2.0, "columns"  # TEMP
     model.n_features_in_ = d
     if names is not None:
         model.feature_names_in_ = np.asarray(names, dtype=object)

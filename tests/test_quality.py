@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from hetrisk import HRMRegressor
 from hetrisk.estimators.quality import assess
 
 
 class Numbers(RegressorMixin, BaseEstimator):
     """What `assess` needs of a fitted model of numbers."""
 
-    form, final_estimator = "columns", None
+    final_estimator = LinearRegression()
 
     def __init__(self, support=(True,)):
         self.support = support
@@ -20,13 +22,11 @@ class Numbers(RegressorMixin, BaseEstimator):
     def support_(self):
         return np.asarray(self.support)
 
-    @property
-    def gates_(self):
-        return self.support_.astype(float)
-
 
 class Labels(ClassifierMixin, Numbers):
     """The same of labels."""
+
+    final_estimator = LogisticRegression()
 
     def __init__(self, support=(True,), classes=(0, 1)):
         super().__init__(support)
@@ -110,8 +110,8 @@ def test_more_columns_than_rows_are_fitted_with_a_ridge():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 60))
     y = X[:, 0] + 0.1 * rng.normal(size=40)
-    found = assess(Numbers((True,) * 60), X, y)
-    assert found.metrics[0].this < 1.5 * y.std()
+    found = assess(HRMRegressor().fit(X, y), X, y)
+    assert found.metrics[0].this < 1.2 * y.std()
 
 
 def test_no_column_left_predicts_the_mean():
@@ -133,7 +133,7 @@ def test_where_the_search_made_the_coefficients_it_is_repeated():
     fits = []
 
     class Searched(Numbers):
-        form = "directions"
+        final_estimator = None
 
         def fit(self, X, y, environments=None):
             fits.append((len(y), len(environments)))
@@ -145,5 +145,17 @@ def test_where_the_search_made_the_coefficients_it_is_repeated():
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 1)), rng.normal(size=50)
-    assess(Searched(), X, y, environments=np.arange(50) % 2)
+    model = Searched()
+    model.mean_ = 0.0
+    assess(model, X, y, environments=np.arange(50) % 2)
     assert fits == [(40, 40)] * 5
+
+
+def test_a_real_model_is_refitted_on_its_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] + rng.normal(size=300)
+    model = HRMRegressor(reach=0.0).fit(X, y)
+    rmse, _ = assess(model, X, y).metrics
+    assert rmse.this == rmse.plain
+    assert rmse.this > np.sqrt(np.mean((model.predict(X) - y) ** 2))

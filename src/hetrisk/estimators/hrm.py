@@ -7,6 +7,7 @@ to the user's columns and scale.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from hetrisk.core import search
 from hetrisk.core.numerics.comparison import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.reference import measure
 from hetrisk.core.result import UNSTABLE, SearchResult, SearchSettings
 from hetrisk.estimators.checks import (
     check_classification_rows,
@@ -154,6 +156,7 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         self._family, self._scale, self._partition = family, scale, found.partition
         self._keep_result(found, scale)
         self._fit_final(rows, standard, found)
+        self.reference_ = measure(rows)
         self.environment_summary_ = summarise(
             standard,
             family,
@@ -208,6 +211,13 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
                 "form='directions' shrinks the coefficients of a linear model; final_estimator "
                 f"must be None, got {self.final_estimator!r}."
             )
+        defaults = inspect.signature(_HRM.__init__).parameters
+        for name in ("invariance_penalty", "gate_penalty", "gate_noise"):
+            if self.method != "gates" and getattr(self, name) != defaults[name].default:
+                raise ValueError(
+                    f"{name} has no meaning with method={self.method!r}, which needs no tuning: "
+                    f"leave it out or use method='gates'; got {getattr(self, name)!r}."
+                )
         if self.method == "gates" and (environments is not None or hints is not None):
             raise ValueError(
                 "method='gates' infers environments itself; with environments or hints use "
@@ -372,6 +382,7 @@ class HRMRegressor(RegressorMixin, _HRM):
     environments_, environment_proba_ : environment of each training row and the probabilities
         behind it; not held for rows out of core. environment_labels_ : their names.
     environment_summary_ : `EnvironmentSummary`, the environments side by side.
+    reference_ : `hetrisk.core.reference.Reference`, what the training rows looked like.
     history_ : a `hetrisk.core.result.HistoryRecord` for every step; n_rounds_ : rounds.
     final_estimator_ : the fitted final model on the columns that stayed.
 

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.result import INVARIANT
+from hetrisk.estimators.quality import with_names
 from hetrisk.monitoring.columns import check_columns, check_environments, membership_of
 from hetrisk.monitoring.findings import Check, EnvironmentCheck, OutcomeCheck, status_of
 from hetrisk.monitoring.outcomes import check_outcomes
@@ -156,7 +157,7 @@ def _environments(
         return check_environments(unique_labels(known), before, member, n)
     if len(before) < 2 or not labelled.any() or final.environment_labels_ is not None:
         return ()
-    member = final.predict_environment_proba(Z[labelled], targets)
+    member = final.predict_environment_proba(with_names(final, Z[labelled]), targets)
     return check_environments(names, before, member, n)
 
 

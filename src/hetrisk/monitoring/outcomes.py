@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.strength import Estimate, reach_of, strength_of_labels, strength_of_numbers
+from hetrisk.estimators.quality import with_names
 from hetrisk.monitoring.findings import OutcomeCheck
 from hetrisk.report.summary import Curve
 
@@ -43,7 +44,7 @@ def _number_losses(
     final: Any, Z: FloatArray, y: np.ndarray
 ) -> tuple[FloatArray, FloatArray | None, Estimate | None, str]:
     """Squared errors of this model and of plain ERM, and the strength of what was left out."""
-    predicted = np.asarray(final.predict(Z), dtype=float)
+    predicted = np.asarray(final.predict(with_names(final, Z)), dtype=float)
     this = (y - predicted) ** 2
     if not _carries_erm(final):
         return this, None, None, "RMSE"
@@ -62,7 +63,7 @@ def _label_losses(
         loss: FloatArray = ((shares - hot) ** 2).sum(axis=1) / 2
         return loss
 
-    this = brier(np.asarray(final.predict_proba(Z), dtype=float))
+    this = brier(np.asarray(final.predict_proba(with_names(final, Z)), dtype=float))
     if not _carries_erm(final):
         return this, None, None, unit
     eta = _log_odds(Z, final.coef_, final.intercept_)
