@@ -22,7 +22,7 @@ def world(seed, strength=1.0, n=1500, shift=0.0):
     site = rng.integers(0, 3, n)
     X = rng.normal(size=(n, 3))
     y = X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=n)
-    each = strength * np.array([1.0, 1.6, -1.2])[site]
+    each = strength * np.array([1.0, 1.6, 0.2])[site]
     X[:, 2] = each * y + 0.4 * rng.normal(size=n)
     X[:, 0] += shift
     return pd.DataFrame(X, columns=["a", "b", "echo"]), y, site

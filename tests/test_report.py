@@ -255,6 +255,10 @@ def test_the_curve_is_drawn_with_its_marks():
     assert 'class="band hrm"' not in plain
     assert "Plain model (this one)" in plain
     assert "reach-curve" not in render(fitted(verdict="unsearched"))
+    flat = fitted(K=1, verdict="homogeneous")
+    same = np.full(7, 0.2)
+    flat.reach_curve_ = replace(flat.reach_curve_, error=same, error_erm=same)
+    assert "reach-curve" not in render(flat)
 
 
 def test_terminal_and_page_are_made_from_one_summary():

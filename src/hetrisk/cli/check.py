@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, check_output, read, reading_options
+from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, read, reading_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +52,7 @@ def check(
     delimiter: str | None,
 ) -> None:
     """Say whether the rows of NEW are still those the model in the file MODEL was made for."""
-    check_output(report, "--report", model, new)
+    check_outputs({"--report": report}, model, new)
     from hetrisk.cli.predict import open_model
     from hetrisk.cli.terminal import console, print_json, progress, say_notes
     from hetrisk.monitoring.page import write_check

@@ -31,6 +31,8 @@ DECISION_STYLE = {
 
 def show(s: Summary, screen: Console) -> None:
     """Print a summary for a person: what to do first, then what it rests on."""
+    for _, _, sentence in () if s.origin is None else s.origin.leaks:
+        screen.print(Text(f"LEAK: {shown(sentence, 400)}", style="bold red"))
     _show_recommendation(s, screen)
     _show_table(s, screen)
     parts = (_columns, _sources, _environments, _leave_one_out, _quality)

@@ -141,8 +141,9 @@ def _environments(
     before = np.asarray(final.environment_summary_.weight, dtype=float)
     names = environment_names(final)
     n = final.reference_.n_rows
+    told = any(source.kind == "named" for source in final.sources_)
     if environments is not None:
-        if final.environment_labels_ is None:
+        if not told:
             raise ValueError(
                 "environments were given, but the model was fitted without; got labels such as "
                 f"{np.asarray(environments).ravel()[:1].tolist()}."
@@ -155,7 +156,7 @@ def _environments(
         known, member = membership_of(final.environment_labels_, environments)
         before = np.append(before, np.zeros(len(known) - len(before)))
         return check_environments(unique_labels(known), before, member, n)
-    if len(before) < 2 or not labelled.any() or final.environment_labels_ is not None:
+    if len(before) < 2 or not labelled.any() or told:
         return ()
     member = final.predict_environment_proba(with_names(final, Z[labelled]), targets)
     return check_environments(names, before, member, n)

@@ -75,6 +75,7 @@ class OutcomeCheck:
         does not carry plain ERM's coefficients.
     expected, limit : the error expected if nothing shifts, and the upper end of the band at the
         reach the model was fitted for; NaN without a curve.
+    limit_error : standard error of the limit, from the number of training rows.
     plain_worse : mean squared error of plain ERM less that of this model.
     reach : how far along the reach curve the world has come, by the model whose error grows
         faster along it; None without a curve.
@@ -86,6 +87,7 @@ class OutcomeCheck:
     plain: Estimate | None
     expected: float
     limit: float
+    limit_error: float
     plain_worse: Estimate | None
     reach: Estimate | None
     strength: Estimate | None
@@ -93,7 +95,8 @@ class OutcomeCheck:
     @property
     def beyond(self) -> bool:
         """Whether the error is beyond the reach the model was fitted for, and chance."""
-        return bool(self.error.value - Z * self.error.error > self.limit)
+        doubt = float(np.hypot(self.error.error, self.limit_error))
+        return bool(self.error.value - Z * doubt > self.limit)
 
     @property
     def weakened(self) -> bool:

@@ -28,12 +28,14 @@ def check_outcomes(final: Any, Z: FloatArray, y: np.ndarray, curve: Curve | None
     losses = _label_losses(final, Z, y) if is_classifier(final) else _number_losses(final, Z, y)
     this, plain, strength, unit = losses
     error, error_plain = _root(this), None if plain is None else _root(plain)
+    limit = float(np.interp(curve.asked, curve.reach, curve.high)) if curve else np.nan
     return OutcomeCheck(
         unit=unit,
         error=error,
         plain=error_plain,
         expected=float(curve.error[0]) if curve else np.nan,
-        limit=float(np.interp(curve.asked, curve.reach, curve.high)) if curve else np.nan,
+        limit=limit,
+        limit_error=limit / np.sqrt(2 * final.reference_.n_rows),  # of normal noise
         plain_worse=None if plain is None else _mean(plain - this),
         reach=_reach(curve, error, error_plain),
         strength=strength,

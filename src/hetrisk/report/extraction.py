@@ -134,10 +134,13 @@ def _sources(final: Any, columns: tuple[Feature, ...]) -> tuple[Source, ...]:
 
 
 def environment_names(final: Any) -> tuple[str, ...]:
-    """Return the names the user gave, or numbers as in ``environments_``."""
-    if final.environment_labels_ is not None:
-        return unique_labels(final.environment_labels_)
-    return tuple(f"Environment {k}" for k in range(len(final.environment_summary_.weight)))
+    """Return the names of the environments; a number nobody gave is called an environment."""
+    told = any(source.kind == "named" for source in final.sources_)
+    K = len(final.environment_summary_.weight)
+    labels = final.environment_labels_ or tuple(str(k) for k in range(K))
+    return unique_labels(
+        f"Environment {label}" if str(label).isdigit() and not told else label for label in labels
+    )
 
 
 def _leave_one_out(final: Any) -> tuple[LeftOutEnvironment, ...]:

@@ -38,6 +38,10 @@ def origin(model: Any) -> Origin | None:
         reason=_short(description.reason),
         notes=tuple(_short(note) for note in description.notes),
         left_out=tuple((_short(out.name), _short(out.reason)) for out in description.left_out),
+        leaks=tuple(
+            (_short(leak.column), leak.kind, shortened(readable(leak.sentence), 2 * LONGEST_NAME))
+            for leak in description.leaks
+        ),
     )
 
 

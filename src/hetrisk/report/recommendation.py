@@ -105,7 +105,7 @@ def _pays(action: Action, curve: Curve | None) -> str:
         return ""
     if action is not Action.THIS:
         end = _at(curve, curve.error_erm, curve.asked)
-        if not math.isfinite(end):
+        if not math.isfinite(end) or curve.flat:
             return ""
         return (
             f"No other choice of columns pays at reach {tick(curve.asked)}, where this "

@@ -27,6 +27,10 @@ def record(summary: Summary) -> dict[str, Any]:
     values["columns_in_table"] = origin.get("n_columns")
     values["task_reason"] = origin.get("reason")
     values["notes"] = origin.get("notes", [])
+    values["leaks"] = [
+        {"column": column, "kind": kind, "sentence": sentence}
+        for column, kind, sentence in origin.get("leaks", [])
+    ]
     values["left_out"] = [
         {"column": column, "reason": reason} for column, reason in origin.get("left_out", [])
     ]

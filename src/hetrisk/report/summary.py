@@ -83,6 +83,11 @@ class Curve:
     break_even: float
     asked: float
 
+    @property
+    def flat(self) -> bool:
+        """Whether nothing grows with the reach: no environments were found to differ."""
+        return bool(np.ptp(self.error_erm) == 0 and np.ptp(self.error) == 0)
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -205,7 +210,11 @@ class TableSummary:
 
 @dataclass(frozen=True)
 class Origin:
-    """The file a model was fitted from: what was done to it and which columns were not used."""
+    """The file a model was fitted from.
+
+    ``notes`` say what was done to it, ``left_out`` which columns were not used and why; ``leaks``
+    are columns that give the target away, each with its kind and a sentence.
+    """
 
     source: str
     target: str
@@ -214,6 +223,7 @@ class Origin:
     reason: str
     notes: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...]
+    leaks: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
