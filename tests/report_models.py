@@ -3,6 +3,8 @@
 import numpy as np
 
 from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.core.numerics.rows import Held, Rows
+from hetrisk.core.reference import measure
 from hetrisk.core.result import (
     EnvironmentScore,
     Evidence,
@@ -110,6 +112,7 @@ def fitted(
     model.support_ = (np.arange(d) >= 2) | (verdict != "invariant")
     model.gates_ = model.support_.astype(float)
     model.evidence_ = evidence(d, rng)
+    model.reference_ = measure(Held(Rows(rng.normal(size=(90, d)), np.zeros(90), np.ones(90))))
     invariant = verdict == "invariant"
     unit = "RMSE" if classes is None else "root Brier score"
     model.reach_curve_ = None if verdict == "unsearched" else curve(d, invariant, unit)

@@ -419,10 +419,18 @@ def test_a_final_model_that_is_not_linear_is_named():
     assert "is not linear" not in render(fitted())
 
 
-def test_rows_out_of_core_are_not_counted():
+def test_rows_out_of_core_are_counted_too():
     model = fitted()
     model._environment_proba = None
-    assert "rows out of core, 6 columns" in Page(render(model)).text
+    assert "90 rows, 6 columns" in Page(render(model)).text
+
+
+def test_a_category_of_two_levels_goes_by_its_own_name():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"sky": ["grey", "blue"] * 60, "wind": rng.normal(size=120)})
+    table["rain"] = table["wind"] + rng.normal(size=120)
+    model = fit_table(Table(table, source="w.csv"), "rain")
+    assert [f.label for f in summarize(model).features] == ["sky", "wind"]
 
 
 def test_settings_and_code_repeat_the_fit():

@@ -285,7 +285,7 @@ def test_a_folder_without_permission(folder, workshop):
 # The limit on the size of files stands in for a full disk: it fails in the middle of a write.
 LIMITED = """
 import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 from hetrisk.cli.app import cli
 cli(sys.argv[1:], prog_name="hetrisk")
 """

@@ -88,7 +88,7 @@ def test_stopped_says_what_was_written(workshop, tmp_path, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hetrisk.cli.summary.summarise", interrupted)
+    monkeypatch.setattr("hetrisk.cli.summary.show", interrupted)
     out, report = tmp_path / "m.hetrisk", tmp_path / "m.html"
     result = run("fit", workshop / "table.csv", "-t", "y", "--out", out, "--report", report)
     assert result.exit_code == 130

@@ -58,7 +58,7 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
     features = grouped(columns, column_groups(model, final))
     table, Z, environments, quality = _read_table(model, final, data)
     curve = curve_of(final, columns)
-    n_rows = _n_rows(final)
+    n_rows = int(final.reference_.n_rows)
     return Summary(
         task="classification" if is_classifier(final) else "regression",
         n_classes=len(getattr(final, "classes_", ())),
@@ -155,12 +155,6 @@ def _leave_one_out(final: Any) -> tuple[LeftOutEnvironment, ...]:
         )
         for label, score in zip(labels, final.leave_one_out_, strict=True)
     )
-
-
-def _n_rows(final: Any) -> int | None:
-    """Rows the model was fitted on; None where they were out of core and are not held."""
-    environments = getattr(final, "environments_", None)
-    return None if environments is None else len(environments)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is shown as infinite

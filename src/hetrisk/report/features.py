@@ -85,7 +85,9 @@ def grouped(columns: tuple[Feature, ...], groups: Sequence[object]) -> tuple[Fea
 def _merged(group: object, columns: list[Feature]) -> Feature:
     """The column with the strongest evidence against it stands for all of them."""
     if len(columns) == 1:
-        return columns[0]
+        (only,) = columns
+        # A category of two levels is one column, and still goes by its own name.
+        return replace(only, label=str(group)) if only.name.startswith(f"{group}=") else only
     worst = min(columns, key=lambda c: float(np.nan_to_num(c.p_value, nan=1.0)))
     name = group if isinstance(group, str) else _common_name(columns)
     gate = min(c.gate for c in columns)

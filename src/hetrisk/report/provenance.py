@@ -36,7 +36,10 @@ def origin(model: Any) -> Origin | None:
         n_rows=int(description.n_rows),
         n_columns=int(description.n_columns),
         reason=_short(description.reason),
-        notes=tuple(_short(note) for note in description.notes),
+        notes=tuple(
+            (_short(note.column) if note.column else "", _short(note.text))
+            for note in description.notes
+        ),
         left_out=tuple((_short(out.name), _short(out.reason)) for out in description.left_out),
         leaks=tuple(
             (_short(leak.column), leak.kind, shortened(readable(leak.sentence), 2 * LONGEST_NAME))

@@ -27,7 +27,7 @@ REACH_IN_WORDS = (
 
 
 def recommend(
-    final: Any, features: tuple[Feature, ...], curve: Curve | None, n_rows: int | None
+    final: Any, features: tuple[Feature, ...], curve: Curve | None, n_rows: int
 ) -> Recommendation:
     """Return what to do with a fitted HRM estimator.
 
@@ -36,7 +36,7 @@ def recommend(
     final : the estimator; its verdict decides what is advised.
     features : with their decisions.
     curve : expected error against reach, None where nothing was searched.
-    n_rows : rows it was fitted on, None where they are not counted.
+    n_rows : rows it was fitted on.
     """
     action = ACTION[final.verdict_]
     left = [f for f in by_importance(features) if not f.used]
@@ -59,16 +59,15 @@ def recommend(
     )
 
 
-def _sentence(final: Any, left: Sequence[Feature], n_rows: int | None) -> str:
+def _sentence(final: Any, left: Sequence[Feature], n_rows: int) -> str:
     if final.verdict_ == INVARIANT:
         return _use_this(left)
-    rows = "too few rows" if n_rows is None else f"too few rows ({n_rows:,})"
     return {
         HOMOGENEOUS: "Use the plain model. Nothing was found that another choice of columns "
         "would protect it from. This is the plain model.",
         UNSTABLE: "Cannot say. Relations differ between environments, but no choice of columns "
         "is both safe and stable. This is the plain model: it may fail when the world moves.",
-        UNSEARCHED: f"Cannot say: not searched. There are {rows} to look for environments in. "
+        UNSEARCHED: f"Cannot say: not searched. There are too few rows ({n_rows:,}) to look for environments in. "
         "This is the plain model.",
     }[final.verdict_]
 

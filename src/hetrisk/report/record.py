@@ -26,7 +26,7 @@ def record(summary: Summary) -> dict[str, Any]:
     values["source"], values["target"] = origin.get("source"), origin.get("target")
     values["columns_in_table"] = origin.get("n_columns")
     values["task_reason"] = origin.get("reason")
-    values["notes"] = origin.get("notes", [])
+    values["notes"] = [{"column": column, "note": note} for column, note in origin.get("notes", [])]
     values["leaks"] = [
         {"column": column, "kind": kind, "sentence": sentence}
         for column, kind, sentence in origin.get("leaks", [])

@@ -212,7 +212,7 @@ class TableSummary:
 class Origin:
     """The file a model was fitted from.
 
-    ``notes`` say what was done to it, ``left_out`` which columns were not used and why; ``leaks``
+    ``notes`` say what was done to which column, ``left_out`` which columns were not used and why; ``leaks``
     are columns that give the target away, each with its kind and a sentence.
     """
 
@@ -221,7 +221,7 @@ class Origin:
     n_rows: int
     n_columns: int
     reason: str
-    notes: tuple[str, ...]
+    notes: tuple[tuple[str, str], ...]
     left_out: tuple[tuple[str, str], ...]
     leaks: tuple[tuple[str, str, str], ...] = ()
 
@@ -254,7 +254,7 @@ class Summary:
     recommendation: Recommendation
     curve: Curve | None
     risk_name: str
-    n_rows: int | None
+    n_rows: int
     n_resamples: int
     features: tuple[Feature, ...]
     columns: tuple[Feature, ...]
