@@ -3,8 +3,8 @@
 import numpy as np
 
 from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.core.drift.reference import measure
 from hetrisk.core.numerics.rows import Held, Rows
-from hetrisk.core.reference import measure
 from hetrisk.core.result import (
     EnvironmentScore,
     Evidence,

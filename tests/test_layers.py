@@ -33,6 +33,7 @@ ROOMS = {
     "paper": {NUMERICS, MIXTURE, RESULT},
     "sources": {NUMERICS, MIXTURE, RESULT},
     "reach": {NUMERICS, RESULT},
+    "drift": {NUMERICS},
     "pooled": {NUMERICS, MIXTURE, RESULT},
 }
 DRIVERS = {"pricing", "search", "settings"}  # above the rooms of core: they may import any of them

@@ -26,10 +26,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core import search
+from hetrisk.core.drift.reference import measure
 from hetrisk.core.numerics.comparison import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
-from hetrisk.core.reference import measure
 from hetrisk.core.result import UNSTABLE, SearchResult, SearchSettings
 from hetrisk.estimators.checks import (
     check_classification_rows,
@@ -156,7 +156,7 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         self._family, self._scale, self._partition = family, scale, found.partition
         self._keep_result(found, scale)
         self._fit_final(rows, standard, found)
-        self.reference_ = measure(rows)
+        self.reference_ = measure(rows, _named_shares(rows, environments))
         self.environment_summary_ = summarise(
             standard,
             family,
@@ -382,7 +382,7 @@ class HRMRegressor(RegressorMixin, _HRM):
     environments_, environment_proba_ : environment of each training row and the probabilities
         behind it; not held for rows out of core. environment_labels_ : their names.
     environment_summary_ : `EnvironmentSummary`, the environments side by side.
-    reference_ : `hetrisk.core.reference.Reference`, what the training rows looked like.
+    reference_ : `hetrisk.core.drift.reference.Reference`, what the training rows looked like.
     history_ : a `hetrisk.core.result.HistoryRecord` for every step; n_rounds_ : rounds.
     final_estimator_ : the fitted final model on the columns that stayed.
 
@@ -450,6 +450,14 @@ class HRMClassifier(ClassifierMixin, _HRM):
 
     def _labels(self, y: FloatArray) -> np.ndarray:
         return self.classes_[y.astype(int)]
+
+
+def _named_shares(rows: Blocks, environments: Any) -> tuple[tuple[str, float], ...]:
+    """Name and share of each environment given as a label a row, in memory."""
+    if environments is None or not isinstance(rows, ArrayBlocks) or np.ndim(environments) != 1:
+        return ()
+    names, counts = np.unique(np.asarray(environments).astype(str), return_counts=True)
+    return tuple((str(n), float(c / counts.sum())) for n, c in zip(names, counts, strict=True))
 
 
 def _line(X: FloatArray, coef: FloatArray, intercept: float) -> FloatArray:

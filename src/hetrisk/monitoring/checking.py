@@ -138,28 +138,27 @@ def _environments(
     final: Any, Z: FloatArray, targets: np.ndarray, labelled: BoolArray, environments: Any
 ) -> tuple[EnvironmentCheck, ...]:
     """Shares of the environments: by the labels given, else inferred from rows with targets."""
-    before = np.asarray(final.environment_summary_.weight, dtype=float)
-    names = environment_names(final)
-    n = final.reference_.n_rows
-    told = any(source.kind == "named" for source in final.sources_)
+    n, named = final.reference_.n_rows, final.reference_.environments
     if environments is not None:
-        if not told:
+        values = np.asarray(environments)
+        if not named:
             raise ValueError(
-                "environments were given, but the model was fitted without; got labels such as "
-                f"{np.asarray(environments).ravel()[:1].tolist()}."
+                "environments were given, but the model was fitted without labels of them; "
+                f"got {values.ravel()[:1].tolist()}."
             )
-        if len(np.asarray(environments)) != len(Z):
+        if values.shape != (len(Z),):
             raise ValueError(
-                f"environments must have length n_samples={len(Z)}; "
-                f"got {len(np.asarray(environments))}."
+                f"environments must have length n_samples={len(Z)}; got shape {values.shape}."
             )
-        known, member = membership_of(final.environment_labels_, environments)
-        before = np.append(before, np.zeros(len(known) - len(before)))
-        return check_environments(unique_labels(known), before, member, n)
-    if len(before) < 2 or not labelled.any() or told:
+        labels, member = membership_of([label for label, _ in named], values)
+        before = np.array([share for _, share in named] + [0.0] * (len(labels) - len(named)))
+        return check_environments(unique_labels(labels), before, member, n)
+    weight = np.asarray(final.environment_summary_.weight, dtype=float)
+    told = any(source.kind == "named" for source in final.sources_)
+    if len(weight) < 2 or told or not labelled.any():
         return ()
     member = final.predict_environment_proba(with_names(final, Z[labelled]), targets)
-    return check_environments(names, before, member, n)
+    return check_environments(environment_names(final), weight, member, n)
 
 
 def _outcome(

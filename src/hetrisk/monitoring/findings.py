@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from hetrisk.core.strength import Estimate
+from hetrisk.core.drift.strength import Estimate
 from hetrisk.report.summary import Curve, Point
 
 LEVEL = 0.01  # of all tests of one kind together

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import is_classifier
 
+from hetrisk.core.drift.strength import Estimate, reach_of, strength_of_labels, strength_of_numbers
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.strength import Estimate, reach_of, strength_of_labels, strength_of_numbers
 from hetrisk.estimators.quality import with_names
 from hetrisk.monitoring.findings import OutcomeCheck
 from hetrisk.report.summary import Curve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hetrisk.core.strength import Estimate
+from hetrisk.core.drift.strength import Estimate
 from hetrisk.monitoring.findings import (
     LEAST_DISTANCE,
     LEVEL,

@@ -67,8 +67,8 @@ def _sentence(final: Any, left: Sequence[Feature], n_rows: int) -> str:
         "would protect it from. This is the plain model.",
         UNSTABLE: "Cannot say. Relations differ between environments, but no choice of columns "
         "is both safe and stable. This is the plain model: it may fail when the world moves.",
-        UNSEARCHED: f"Cannot say: not searched. There are too few rows ({n_rows:,}) to look for environments in. "
-        "This is the plain model.",
+        UNSEARCHED: f"Cannot say: not searched. There are too few rows ({n_rows:,}) to look for "
+        "environments in. This is the plain model.",
     }[final.verdict_]
 
 

@@ -212,8 +212,8 @@ class TableSummary:
 class Origin:
     """The file a model was fitted from.
 
-    ``notes`` say what was done to which column, ``left_out`` which columns were not used and why; ``leaks``
-    are columns that give the target away, each with its kind and a sentence.
+    ``notes`` say what was done to which column, ``left_out`` which columns were not used and
+    why; ``leaks`` are columns that give the target away, each with its kind and a sentence.
     """
 
     source: str

@@ -10,7 +10,6 @@ A column of zeros and ones is held against it by its share.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy import special, stats
@@ -34,6 +33,7 @@ class Reference:
     points, cdf : (Q, p) values along each column, and the share of rows at most that large.
     n_sampled : rows behind ``cdf``.
     indicator : (p,) columns that hold zeros and ones alone.
+    environments : name and share of each environment the user named; empty if none were.
     """
 
     n_rows: int
@@ -45,6 +45,7 @@ class Reference:
     cdf: FloatArray
     n_sampled: int
     indicator: BoolArray
+    environments: tuple[tuple[str, float], ...] = ()
 
     def outside(self, values: FloatArray, columns: slice | BoolArray) -> BoolArray:
         """Return which of ``values`` (n, m) lie clearly outside what ``columns`` held."""
@@ -80,9 +81,12 @@ class _Extremes:
         )
 
 
-def measure(rows: RowSource) -> Reference:
-    """Return the reference of training rows: one pass over them, and one sample."""
-    sums: _Extremes = rows.sum(partial(_extremes))
+def measure(rows: RowSource, environments: tuple[tuple[str, float], ...] = ()) -> Reference:
+    """Return the reference of training rows: one pass over them, and one sample.
+
+    ``environments`` are name and share of those the user named, kept as they are.
+    """
+    sums: _Extremes = rows.sum(_extremes)
     sample = rows.sample(SAMPLE_ROWS, 0)
     Z = _columns(sample)
     levels = np.linspace(0.0, 1.0, N_POINTS)
@@ -97,6 +101,7 @@ def measure(rows: RowSource) -> Reference:
         cdf=_shares_below(Z, points),
         n_sampled=len(Z),
         indicator=sums.indicator,
+        environments=environments,
     )
 
 
