@@ -10,7 +10,7 @@ from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
 from hetrisk.core.paper.auto import choose
 from hetrisk.core.paper.findings import _verdict, transfer
 from hetrisk.core.paper.loop import _first_mixture, _Loop, _perhaps_reversed, discover
-from hetrisk.core.paper.prediction import fit_invariant
+from hetrisk.core.paper.prediction import fit_invariant, gated_weights
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings
 from hetrisk.datasets import load_task
 
@@ -72,7 +72,7 @@ def test_a_round_that_keeps_the_weaker_side_is_seen_to_be_reversed(rows):
 
     def keeping(support):
         fit = replace(turn.choice.fit, support=np.asarray(support))
-        return replace(turn, choice=replace(turn.choice, fit=fit))
+        return replace(turn, found=replace(turn.found, choice=replace(turn.choice, fit=fit)))
 
     causes, biased = np.arange(10) < 5, np.arange(10) == 5
     assert _perhaps_reversed(keeping(biased), np.arange(10))
@@ -90,6 +90,34 @@ def test_a_reversed_first_round_is_followed_by_the_other_reading(rows, found, mo
     assert len(few.history) == 2
     # With penalties given the loop is the paper's, run once.
     assert discover(rows, Gaussian(), np.arange(10), given).history == once.history
+
+
+def test_the_letter_of_the_paper_adds_nothing(rows):
+    """Its own penalty, the last round, and the gated model in place of a refit."""
+    settings = SearchSettings(invariance_penalty=1.0, gate_penalty=0.03, max_rounds=3)
+    literal = discover(rows, Gaussian(), np.arange(10), settings, literal=True)
+    assert [record.chosen for record in literal.history][-1]
+    assert sum(record.chosen for record in literal.history) == 1
+    assert (literal.coef[~literal.support] == 0).all()
+    X = np.column_stack([np.ones(len(rows.y)), rows.X[:, literal.support]])
+    refit = np.linalg.lstsq(X, rows.y, rcond=None)[0]
+    assert np.abs(literal.coef[literal.support] - refit[1:]).max() > 1e-4
+
+
+def test_a_gated_model_is_its_weights_times_its_gates(rows):
+    settings = SearchSettings(invariance_penalty=1.0, gate_penalty=0.03)
+    fit = fit_invariant(rows, Gaussian(), np.arange(10), None, settings, literal=True)
+    assert fit.problem.gradient == "weights"
+    coef, intercept = gated_weights(fit, Gaussian())
+    gates = fit.choice.fit
+    np.testing.assert_allclose(coef, gates.theta[1:] * gates.gates * gates.support)
+    assert intercept == gates.theta[0]
+    labelled = ArrayBlocks(rows.X, (rows.y > 0).astype(float) + (rows.y > 1), None)
+    three = fit_invariant(labelled, Multinomial(3), np.arange(10), None, settings, literal=True)
+    coef, intercept = gated_weights(three, Multinomial(3))
+    assert coef.shape == (3, 10)
+    assert intercept.shape == (3,)
+    np.testing.assert_allclose(coef.sum(axis=0), 0.0, atol=1e-12)
 
 
 def test_there_is_a_reason_a_feature(found):

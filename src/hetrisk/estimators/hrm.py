@@ -56,7 +56,11 @@ from hetrisk.estimators.side import SideInformation, kept_columns, read_side, si
 __all__ = ["METHODS", "EnvironmentSummary", "HRMClassifier", "HRMRegressor", "UnstableWarning"]
 
 Search = Callable[[Any, Family, IntArray, SearchSettings], SearchResult]
-METHODS: dict[str, Search] = {"auto": search.discover, "gates": search.discover_by_gates}
+METHODS: dict[str, Search] = {
+    "auto": search.discover,
+    "gates": search.discover_by_gates,
+    "gates-literal": search.discover_to_the_letter,
+}
 
 
 class UnstableWarning(UserWarning):
@@ -335,9 +339,11 @@ class HRMRegressor(RegressorMixin, _HRM):
 
     Parameters
     ----------
-    method : {"auto", "gates"}, default="auto"
+    method : {"auto", "gates", "gates-literal"}, default="auto"
         "auto" finds environments (named, hinted, hidden) and decides by regret; "gates" is the
-        joint loop of the paper.
+        joint loop of the paper with three additions: a penalty that gates cannot escape by
+        shrinking, the round chosen by how it carries over to other environments, a refit on the
+        open features; "gates-literal" is the paper without them.
     reach : float, default=2.0
         The shift to be prepared for: 0 nothing shifts (plain ERM), 1 the future is all like one
         environment seen, k the mechanism moves k times as far from the average.

@@ -18,7 +18,7 @@ from hetrisk.core.numerics.comparison import environment_fits, instability
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.paper.invariance import PENALTIES
-from hetrisk.core.paper.prediction import fit_invariant
+from hetrisk.core.paper.prediction import fit_invariant, gated_weights
 from hetrisk.core.result import SearchSettings
 from hetrisk.estimators.checks import (
     check_classification_rows,
@@ -42,6 +42,7 @@ class _Invariant(BaseEstimator, ABC):
         "gate_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gate_noise": [Interval(Real, 0, None, closed="neither")],
         "penalty": [StrOptions(set(PENALTIES))],
+        "literal": ["boolean"],
         "feature_groups": ["array-like", None],
     }
 
@@ -51,12 +52,14 @@ class _Invariant(BaseEstimator, ABC):
         gate_penalty: float | str = "auto",
         gate_noise: float = 0.1,
         penalty: str = "trace",
+        literal: bool = False,
         feature_groups: Any = None,
     ) -> None:
         self.invariance_penalty = invariance_penalty
         self.gate_penalty = gate_penalty
         self.gate_noise = gate_noise
         self.penalty = penalty
+        self.literal = literal
         self.feature_groups = feature_groups
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -85,14 +88,20 @@ class _Invariant(BaseEstimator, ABC):
         scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
         standard = rows.standardised(scale.centre, scale.divisor)
         groups = feature_gates(feature_groups(self), rows.n_features)
-        found = fit_invariant(standard, family, groups, None, self._settings(), self.penalty).choice
+        fitted = fit_invariant(
+            standard, family, groups, None, self._settings(), self.penalty, self.literal
+        )
+        found = fitted.choice
         self.support_ = found.fit.support[groups] & ~scale.constant
         self.gates_ = np.where(scale.constant, 0.0, found.fit.gates[groups])
         self.invariance_penalty_, self.gate_penalty_ = found.invariance, found.price
         self.path_ = [(strength, mask[groups]) for strength, mask in found.path]
         self.objective_ = found.fit.objective
         self.instability_ = instability(environment_fits(standard, family, None))[0]
-        coef, intercept = plain_fit(standard, family, self.support_)
+        if self.literal:
+            coef, intercept = gated_weights(fitted, family)
+        else:
+            coef, intercept = plain_fit(standard, family, self.support_)
         self._keep(scale.coef(coef), scale.intercept(coef, intercept))
         return self
 
@@ -132,12 +141,16 @@ class InvariantRegressor(RegressorMixin, _Invariant):
     gate_noise : standard deviation of the stochastic gates.
     penalty : ``"trace"``: trace of the variance of the gradient; ``"linear"``: its squared norm
         on the open gates, the form for linear models.
+    literal : the paper to the letter. The penalty takes the gradient in the weights themselves,
+        which gates can escape by shrinking while their weights grow; every gate may open; and
+        ``coef_`` is the gated model, weights times expected gates, in place of a refit.
     feature_groups : a name or integer per column; columns of one group share one gate.
 
     Attributes
     ----------
     support_ : (d,) selected features; gates_ : (d,) expected gates.
-    coef_, intercept_ : least squares on the selected features over all rows.
+    coef_, intercept_ : least squares on the selected features over all rows; with ``literal``
+        the gated model.
     invariance_penalty_, gate_penalty_ : lambda and alpha as given or chosen.
     path_ : (lambda, support) pairs visited to choose lambda.
     objective_ : the minimum reached.

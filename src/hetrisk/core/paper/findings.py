@@ -11,6 +11,7 @@ from hetrisk.core.numerics.comparison import environment_fits, instability
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
 from hetrisk.core.paper.invariance import InvarianceProblem
+from hetrisk.core.paper.prediction import gated_weights
 from hetrisk.core.paper.solve import left_out_risk
 from hetrisk.core.paper.stability import informative
 from hetrisk.core.result import (
@@ -32,15 +33,22 @@ def conclude(
     groups: IntArray,
     turns: Sequence[Round],
     settings: SearchSettings,
+    *,
+    literal: bool = False,
 ) -> Findings:
-    """Judge the selection of every round in the environments of all rounds; keep the best."""
+    """Judge the selection of every round in the environments of all rounds; keep the best.
+
+    ``literal`` keeps the last one instead, and its gated model as it is.
+    """
     pool = [turn.problem for turn in turns]
     scores = [transfer(pool, turn.choice.fit.support) for turn in turns]
-    best = int(np.argmin(scores))
+    best = len(turns) - 1 if literal else int(np.argmin(scores))
     turn = turns[best]
     useful = informative(turn.quadratics, groups, np.ones(turn.problem.n_gates, dtype=bool))
     support, verdict, reason = _verdict(turn.choice.fit.support, useful, len(turns), best)
     settings.verbose(f"{verdict}: {reason}")
+    gated = literal and verdict == INVARIANT
+    coef, intercept = gated_weights(turn.found, family) if gated else (None, None)
     return Findings(
         support=support[groups],
         gates=np.where(verdict == INVARIANT, turn.choice.fit.gates, support)[groups],
@@ -48,6 +56,8 @@ def conclude(
         verdict=verdict,
         reason=reason,
         reasons=_reasons(rows, family, groups, turn, support),
+        coef=coef,
+        intercept=intercept,
         history=tuple(
             _record(i, t, s, i == best, groups)
             for i, (t, s) in enumerate(zip(turns, scores, strict=True))

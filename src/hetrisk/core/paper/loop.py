@@ -30,7 +30,7 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, RowSourc
 from hetrisk.core.paper.auto import ChosenGates
 from hetrisk.core.paper.findings import conclude
 from hetrisk.core.paper.invariance import InvarianceProblem
-from hetrisk.core.paper.prediction import fit_invariant
+from hetrisk.core.paper.prediction import InvariantFit, fit_invariant
 from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.solve import mask_values
 from hetrisk.core.paper.stability import Quadratics, informative
@@ -43,24 +43,51 @@ class Round:
 
     partition: MixtureParameters
     log_likelihood: float
-    problem: InvarianceProblem
-    quadratics: Quadratics
-    choice: ChosenGates
+    found: InvariantFit
+
+    @property
+    def problem(self) -> InvarianceProblem:
+        """The objective, without penalties."""
+        return self.found.problem
+
+    @property
+    def quadratics(self) -> Quadratics:
+        """The fits in the environments."""
+        return self.found.quadratics
+
+    @property
+    def choice(self) -> ChosenGates:
+        """The gates, and the penalties they were found with."""
+        return self.found.choice
 
 
 def discover(
-    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    settings: SearchSettings,
+    *,
+    literal: bool = False,
 ) -> Findings:
-    """Search by the joint loop."""
-    loop = _Loop(rows, family, groups, settings)
+    """Search by the joint loop.
+
+    ``literal`` is the paper to the letter: its own penalty, the last round's answer whatever
+    the others were, and the gated model itself in place of a refit on the open features.
+    """
+    loop = _Loop(rows, family, groups, settings, literal)
     first = loop.turn(*_first_mixture(rows, family, settings))
     turns = loop.follow(first)
     chosen = settings.invariance_penalty is None and first.partition.n_environments > 1
-    if chosen and len(turns) < settings.max_rounds and _perhaps_reversed(first, groups):
+    if (
+        chosen
+        and not literal
+        and len(turns) < settings.max_rounds
+        and _perhaps_reversed(first, groups)
+    ):
         gates = np.where(first.choice.fit.support, 0.0, 1.0)[groups]
         again = loop.turn(*loop.cluster(gates, first.partition.n_environments))
         turns += loop.follow(again, taken=len(turns))
-    return conclude(rows, family, groups, turns, settings)
+    return conclude(rows, family, groups, turns, settings, literal=literal)
 
 
 def _perhaps_reversed(turn: Round, groups: IntArray) -> bool:
@@ -80,6 +107,7 @@ class _Loop:
     family: Family
     groups: IntArray
     settings: SearchSettings
+    literal: bool = False
 
     def cluster(self, gates: FloatArray, n_environments: int) -> tuple[MixtureParameters, float]:
         """Fit a mixture on Psi = (1 - m) X.
@@ -110,13 +138,15 @@ class _Loop:
 
     def turn(self, mixture: MixtureParameters, log_likelihood: float) -> Round:
         """Fit the gates to the environments of a mixture."""
-        found = fit_invariant(self.rows, self.family, self.groups, mixture, self.settings)
+        found = fit_invariant(
+            self.rows, self.family, self.groups, mixture, self.settings, literal=self.literal
+        )
         support = found.choice.fit.support
         self.settings.verbose(
             f"round: {mixture.n_environments} environments, log likelihood {log_likelihood:.4f}, "
             f"{int(support.sum())} of {len(support)} gates open"
         )
-        return Round(mixture, log_likelihood, found.problem, found.quadratics, found.choice)
+        return Round(mixture, log_likelihood, found)
 
 
 def _first_mixture(
