@@ -180,7 +180,7 @@ def _shrunk(verdict: str, settings: SearchSettings) -> bool:
 
 
 def _held_names(tested: Tested) -> tuple[str, ...]:
-    held = tested.proposal.merged.cells.weight.sum(axis=1) > 0
+    held = tested.proposal.merged.cells.held
     return tuple(n for n, h in zip(tested.proposal.names, held, strict=True) if h)
 
 
@@ -256,7 +256,7 @@ def _partition(rows: RowSource, family: Family, tested: Tested) -> Partition:
     weights = fits.weight / max(float(fits.weight.sum()), TINY)
     variance = np.ones(len(weights))
     if family.has_variance:
-        variance[cells.weight.sum(axis=1) > 0] = np.maximum(tested.found.fits.own, TINY)
+        variance[cells.held] = np.maximum(tested.found.fits.own, TINY)
     return replace(
         carried, fits=MixtureParameters(weights, fits.coef, fits.intercept, variance, family)
     )
@@ -294,7 +294,7 @@ def _row_factors(
     each = reach**2 * decision.multipliers / environments.share
     extra = []
     for i, tested in enumerate(used):
-        held = tested.proposal.merged.cells.weight.sum(axis=1) > 0
+        held = tested.proposal.merged.cells.held
         factors = np.zeros(len(held))
         factors[held] = each[environments.partition == i]
         extra.append(factors)

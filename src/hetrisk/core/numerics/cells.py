@@ -20,6 +20,7 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource, Summed
 
+EMPTY = 1e-12  # share of the weight below which an environment holds nothing but rounding
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: neighbours fall far apart
 
 
@@ -77,6 +78,13 @@ class CellMoments(Summed):
         mean = gram[:, 0, 1:] / np.where(weight > 0, weight, 1.0)[:, None]
         outer = weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
         return Moments(weight, mean, gram[:, 1:, 1:] - outer)
+
+    @property
+    def held(self) -> BoolArray:
+        """(J,) environments that hold rows, rounding aside."""
+        weight = self.weight.sum(axis=1)
+        held: BoolArray = weight > EMPTY * weight.sum()
+        return held
 
     @property
     def effective_rows(self) -> FloatArray:

@@ -51,8 +51,7 @@ class Heterogeneity:
 
 def environments_of(cells: CellMoments, n_targets: int) -> Environments:
     """Moments of the environments of one partition; those without rows are left out."""
-    weight = cells.weight.sum(axis=1)
-    held = weight > 0
+    weight, held = cells.weight.sum(axis=1), cells.held
     pooled = cells.gram.sum(axis=(0, 1)) / weight.sum()
     rows = cells.effective_rows[held]
     added = (COMPLETION / rows)[:, None, None]
@@ -105,7 +104,7 @@ def _whitened_scores(cells: CellMoments, environments: Environments, fits: Fits)
     Were the noise constant, the sum of their outer products over the folds of one environment
     would have the mean of an identity matrix.
     """
-    held = cells.weight.sum(axis=1) > 0
+    held = cells.held
     gram, weight = cells.gram[held], cells.weight[held].sum(axis=1)
     p, n_folds = 1 + environments.n_columns, gram.shape[1]
     own = fits.coef[1:]

@@ -144,8 +144,7 @@ def _beside_missing(cells: CellMoments, names: tuple[str, ...], most: int, missi
 
 def _if_any(proposal: Proposal) -> list[Proposal]:
     """A partition with one environment compares nothing."""
-    held = proposal.merged.cells.weight.sum(axis=1) > 0
-    return [proposal] if int(held.sum()) > 1 else []
+    return [proposal] if int(proposal.merged.cells.held.sum()) > 1 else []
 
 
 def _interval_names(cuts: FloatArray, known: FloatArray, kind: str) -> tuple[str, ...]:
