@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import log_softmax
 
+from hetrisk.core.numerics import families
 from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
 from hetrisk.core.numerics.gram import pair_products, weighted_grams
 from hetrisk.core.numerics.rows import Rows
@@ -204,3 +205,19 @@ def test_the_loss_of_the_truth_is_less_than_that_of_its_opposite(family):
     assert family.loss(y, eta).sum() == 0.0
     assert family.loss(y, -eta).mean() > 0.5
     assert family.risk(np.array(4.0), 3.0) == (6.0 if family.has_variance else 12.0)
+
+
+@pytest.mark.parametrize("leading", [(), (2,), (2, 3)])
+def test_many_classes_have_the_curvature_of_few(leading, monkeypatch):
+    """The product taken apart for many classes is the one a pair of contrasts at a time."""
+    rng = np.random.default_rng(0)
+    family = Multinomial(5)
+    rows = Rows(rng.normal(size=(40, 3)), rng.integers(0, 5, 40).astype(float), np.ones(40))
+    design = family.design(rows)
+    eta = rng.normal(size=(*leading, 40, 5))
+    weight = rng.random((*leading, 40))
+    few = family.sums(design, weight, eta)
+    monkeypatch.setattr(families, "FEW_CLASSES", 2)
+    many = family.sums(design, weight, eta)
+    np.testing.assert_allclose(many.gradient, few.gradient, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(many.curvature, few.curvature, rtol=1e-10, atol=1e-12)

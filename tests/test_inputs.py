@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
+from hetrisk import HRMClassifier, InvariantClassifier
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.estimators.inputs import as_blocks
 
@@ -109,3 +110,12 @@ def test_weights_are_checked():
         as_blocks(Model(), X, y, np.ones(5))
     with pytest.raises(ValueError, match="Input sample_weight contains NaN"):
         as_blocks(Model(), X, y, np.full(6, np.nan))
+
+
+def test_more_classes_than_can_be_fitted_are_refused_at_once():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 20)), np.arange(2000) % 1000
+    for model in (HRMClassifier(), InvariantClassifier()):
+        extra = {} if isinstance(model, HRMClassifier) else {"environments": np.arange(2000) % 2}
+        with pytest.raises(ValueError, match=r"1000 on 20 columns make 20,979 coefficients"):
+            model.fit(X, y, **extra)

@@ -15,6 +15,8 @@ from hetrisk.core.result import one_by_one
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.memberships import memberships
 
+MOST_COEFFICIENTS = 10_000  # of a multinomial: their curvature alone takes 800 MB
+
 
 def check_regression_rows(
     model: Any, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None = None
@@ -39,6 +41,13 @@ def check_classification_rows(
     if n_classes < 2:
         raise ValueError(
             f"y must hold at least two classes; got one class, {model.classes_.tolist()}."
+        )
+    coefficients = (n_classes - 1) * (rows.n_features + 1)
+    if n_classes > 2 and coefficients > MOST_COEFFICIENTS:
+        raise ValueError(
+            f"y must hold fewer classes: {n_classes} on {rows.n_features} columns make "
+            f"{coefficients:,} coefficients, more than the {MOST_COEFFICIENTS:,} that can be "
+            "fitted together. Merge classes, or is y a number?"
         )
     family = Bernoulli() if n_classes == 2 else Multinomial(n_classes)
     return rows.encoded(model.classes_), family

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 LOG_2PI = float(np.log(2 * np.pi))
+FEW_CLASSES = 8  # up to these, a Gram product a pair of contrasts is the quicker way
 
 
 @final
@@ -272,6 +273,30 @@ class Multinomial(NewtonFamily):
         second = pairs.reshape(*p.shape[:-2], len(H), len(H), p.shape[-1])
         second -= projected[..., :, None, :] * projected[..., None, :, :]
         return slope, second
+
+    def sums(self, design: Design, weight: FloatArray, eta: FloatArray) -> NewtonSums:
+        """Gradient and curvature in theta.
+
+        The curvature of a pair of contrasts needs a Gram product each, of which there are
+        (C - 1)^2. With many classes it is taken apart instead: H diag(p) H' is a mixture of C
+        Gram products, and what is subtracted is one product of the columns (H p) x.
+        """
+        if self.n_classes <= FEW_CLASSES:
+            return super().sums(design, weight, eta)
+        H, p = self.coding, self.mean(eta)
+        left = p @ H.T  # (..., n, o)
+        indicator = (design.rows.y[:, None] == np.arange(self.n_classes)) @ H.T
+        gradient = np.swapaxes((indicator - left) * weight[..., None], -1, -2) @ design.columns
+        grams = weighted_grams(design.columns, weight[..., None, :] * np.swapaxes(p, -1, -2))
+        crossed = (H[:, None] * H).reshape(-1, self.n_classes) @ grams.reshape(
+            *grams.shape[:-2], -1
+        )
+        o, q = len(H), design.columns.shape[1]
+        first = crossed.reshape(*grams.shape[:-3], o, o, q, q)
+        curvature = np.swapaxes(first, -3, -2).reshape(*grams.shape[:-3], o * q, o * q)
+        spread = (left[..., :, None] * design.columns[:, None, :]).reshape(*p.shape[:-1], o * q)
+        curvature -= np.swapaxes(spread * weight[..., None], -1, -2) @ spread
+        return NewtonSums(gradient, curvature)
 
     def predictor_of(self, scores: FloatArray) -> FloatArray:
         """(..., n, C) predictors of the classes, a class contiguous in memory."""

@@ -189,8 +189,9 @@ def _newton_fit(
     blocks = inverse.reshape(*theta.shape, *theta.shape)[:, 1:, :, 1:]
     spread = np.zeros((outputs, d, outputs, d))
     every = np.ones(outputs, dtype=bool)
+    # One contraction after the other: both at once is a loop over four axes of classes.
     spread[np.ix_(every, keep, every, keep)] = np.einsum(
-        "ac,aibj,be->ciej", family.coding, blocks, family.coding
+        "ac,aibj,be->ciej", family.coding, blocks, family.coding, optimize=True
     )
     return GLMFit(
         coef=coef,

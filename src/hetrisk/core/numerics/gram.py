@@ -14,6 +14,7 @@ import numpy as np
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 PRODUCT_VALUES = 4_000_000  # pair products are kept when they take at most this many numbers
+MANY = 64  # weight vectors for which laying out the products pays, though for one use
 
 
 def pair_products(columns: FloatArray) -> FloatArray | None:
@@ -44,6 +45,8 @@ def weighted_grams(
     p = columns.shape[1]
     flat = weights.reshape(-1, weights.shape[-1])
     grams = np.empty((len(flat), p, p))
+    if products is None and len(flat) > MANY:
+        products = pair_products(columns)
     if products is None:
         weighted = np.empty_like(columns)
         for gram, weight in zip(grams, flat, strict=True):
