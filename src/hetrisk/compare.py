@@ -20,31 +20,52 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from hetrisk.baselines import BASELINES, Baseline
+from hetrisk.baselines import BASELINES
 from hetrisk.datasets import ShiftTask
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 from hetrisk.tables import Table, TableError, read_target
 from hetrisk.tables.environments import environment_labels
 from hetrisk.tables.errors import counted, listed, quoted, shown
 from hetrisk.tables.model import chosen_columns
+from hetrisk.tables.roles import read_roles
 from hetrisk.tables.target import CLASSIFICATION, REGRESSION, Target
 
 MOST_ENVIRONMENTS = 30
 FEWEST_ROWS = 10
 
+ROWS, HINTS, ENVIRONMENTS = "rows", "hints", "environments"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method for both kinds of target, and what it is given beside the rows.
+
+    ``given`` is "rows" (nothing more), "hints" (the columns named as such) or "environments" (the
+    environment of every training row).
+    """
+
+    regressor: type[BaseEstimator]
+    classifier: type[BaseEstimator]
+    given: str = ROWS
+
+
 METHODS = {
-    "erm": Baseline(LinearRegression, LogisticRegression, needs_labels=False),
-    **BASELINES,
-    "hrm": Baseline(HRMRegressor, HRMClassifier, needs_labels=False),
+    "erm": Contestant(LinearRegression, LogisticRegression),
+    **{
+        name: Contestant(b.regressor, b.classifier, ENVIRONMENTS if b.needs_labels else ROWS)
+        for name, b in BASELINES.items()
+    },
+    "hrm": Contestant(HRMRegressor, HRMClassifier),
+    "hrm-hinted": Contestant(HRMRegressor, HRMClassifier, HINTS),
+    "hrm-told": Contestant(HRMRegressor, HRMClassifier, ENVIRONMENTS),
 }
-
-
 Progress = Callable[[str, float], AbstractContextManager[object]]
 
 
@@ -60,12 +81,14 @@ class MethodErrors:
     ----------
     method : its name in `METHODS`.
     told_environments : whether it was told which training row came from where.
+    given_hints : whether it was given the columns named as hints.
     mean, std, worst : of the errors there are; NaN where there are none (too few for ``std``).
     errors : environment left out -> error there, or why there is none, in words.
     """
 
     method: str
     told_environments: bool
+    given_hints: bool
     mean: float
     std: float
     worst: float
@@ -104,6 +127,7 @@ def leave_one_environment_out(
     features: Sequence[str] = (),
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
+    hints: Sequence[str] = (),
     methods: Sequence[str] = (),
     rows: int = 20_000,
     seed: int = 0,
@@ -117,28 +141,32 @@ def leave_one_environment_out(
     target : the column to predict.
     environment : the column that says where each row came from.
     task, features, drop, category : as for `hetrisk.tables.model.fit_table`.
-    methods : names from `METHODS`; none means all.
+    hints : columns that may go along with where rows come from; never features.
+    methods : names from `METHODS`; none means all ("hrm-hinted" only where there are hints).
     rows : most rows to use, drawn at random.
     seed : of every random choice.
     progress : entered around each fit, with a line saying which and the share that is done.
     """
-    if target == environment:
-        raise TableError(f"{quoted(target)} cannot be both target and environment")
+    _check_roles(target, environment, hints, methods)
     codes, names = environment_labels(table, environment)
     wanted = read_target(table.frame, target, task)
-    frame, notes = _frame(table, wanted, codes, names, (environment, *drop), features, rows, seed)
-    columns = [c for c in frame.columns if c not in (_TARGET, _ENVIRONMENT)]
+    every = read_roles(table.frame, np.ones(len(table.frame), dtype=bool), None, hints, None)
+    hidden = (environment, *hints, *drop)
+    frame, notes = _frame(table, wanted, codes, names, hidden, features, rows, seed)
+    columns = [c for c in frame.columns if c not in (_TARGET, _ENVIRONMENT, _ROW)]
     chosen = [name for name in category if name in columns]
-    scores: dict[str, dict[str, float | str]] = {name: {} for name in methods or METHODS}
+    contestants = methods or [m for m, c in METHODS.items() if hints or c.given != HINTS]
+    scores: dict[str, dict[str, float | str]] = {name: {} for name in contestants}
     tasks = ShiftTask.leave_one_out(
         frame, _TARGET, _ENVIRONMENT, task_type=wanted.task, features=columns, category=chosen
     )
-    fits = [(held, name) for held in tasks for name in scores]
-    for done, (held, name) in enumerate(fits):
+    fits = len(scores) * frame[_ENVIRONMENT].nunique()
+    for done, (held, name) in enumerate((held, name) for held in tasks for name in scores):
         (left_out,) = held.test
+        kept = frame.loc[frame[_ENVIRONMENT] != left_out, _ROW]
         line = f"{name}, without environment {shown(left_out, 30)}"
-        with progress(line, done / len(fits)):
-            scores[name][left_out] = _score(name, held, seed)
+        with progress(line, done / fits):
+            scores[name][left_out] = _score(name, held, every.hints, kept, seed)
     return Comparison(
         target=target,
         environment=environment,
@@ -151,7 +179,20 @@ def leave_one_environment_out(
 
 
 # Names no column of a table can have: a file's cells and headers hold no NUL.
-_TARGET, _ENVIRONMENT = "\0target", "\0environment"
+_TARGET, _ENVIRONMENT, _ROW = "\0target", "\0environment", "\0row"
+
+
+def _check_roles(
+    target: str, environment: str, hints: Sequence[str], methods: Sequence[str]
+) -> None:
+    if target == environment:
+        raise TableError(f"{quoted(target)} cannot be both target and environment")
+    for name in hints:
+        if name in (target, environment):
+            role = "target" if name == target else "environment"
+            raise TableError(f"{quoted(name)} cannot be both {role} and hint")
+    if not hints and any(METHODS[name].given == HINTS for name in methods):
+        raise TableError("hrm-hinted needs hints: name their columns")
 
 
 def _frame(
@@ -185,6 +226,7 @@ def _frame(
     )
     values[target.known] = target.values
     frame[_TARGET], frame[_ENVIRONMENT] = values, np.asarray(names, dtype=object)[codes]
+    frame[_ROW] = np.arange(len(frame))
     frame = frame.loc[usable]
     if len(frame) > rows:
         notes.append(f"a random sample of {rows:,} of {len(frame):,} rows")
@@ -206,18 +248,30 @@ def _notes(small: list[str], unlabelled: int) -> list[str]:
     return notes
 
 
-def _score(name: str, held: ShiftTask, seed: int) -> float | str:
-    """Return the error in the environment left out, or why there is none."""
+def _score(
+    name: str, held: ShiftTask, hints: pd.DataFrame | None, kept: pd.Series, seed: int
+) -> float | str:
+    """Return the error in the environment left out, or why there is none.
+
+    ``hints`` are those of every row of the table, ``kept`` the rows that are trained on.
+    """
     method = METHODS[name]
     model = _estimator(method, held, seed)
     ((X, y),) = held.test.values()
     if held.task_type == CLASSIFICATION and len(np.unique(held.train.y)) < 2:
         return "only one class in the other environments"
-    labels = {"environments": held.train.environments} if method.needs_labels else {}
+    if name == "hrm-told" and len(held.environment_names) < 2:
+        return "only one other environment: nothing to be told"
+    more: dict[str, dict[str, Any]] = {
+        ROWS: {},
+        HINTS: {} if hints is None else {"hints": hints.iloc[kept.to_numpy()]},
+        ENVIRONMENTS: {"environments": held.train.environments},
+    }
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            predicted = model.fit(held.train.X, held.train.y, **labels).predict(X)
+            fitted = model.fit(held.train.X, held.train.y, **more[method.given])
+            predicted = fitted.predict(X)
     except (ValueError, np.linalg.LinAlgError) as error:
         return shown(error, 200)
     if held.task_type == REGRESSION:
@@ -225,7 +279,7 @@ def _score(name: str, held: ShiftTask, seed: int) -> float | str:
     return float(np.mean(predicted != y))
 
 
-def _estimator(method: Baseline, held: ShiftTask, seed: int) -> BaseEstimator:
+def _estimator(method: Contestant, held: ShiftTask, seed: int) -> BaseEstimator:
     kind = method.regressor if held.task_type == REGRESSION else method.classifier
     model = kind()
     settings = {"random_state": seed, "feature_groups": held.feature_groups, "max_iter": 1000}
@@ -242,7 +296,8 @@ def _method_errors(name: str, errors: dict[str, float | str]) -> MethodErrors:
     known = [error for error in errors.values() if isinstance(error, float)]
     return MethodErrors(
         method=name,
-        told_environments=METHODS[name].needs_labels,
+        told_environments=METHODS[name].given == ENVIRONMENTS,
+        given_hints=METHODS[name].given == HINTS,
         mean=float(np.mean(known)) if known else np.nan,
         std=float(np.std(known, ddof=1)) if len(known) > 1 else np.nan,
         worst=float(np.max(known)) if known else np.nan,

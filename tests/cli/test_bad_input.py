@@ -141,6 +141,24 @@ FIT_CASES = {
         2,
         "'magic' is not one of erm",
     ),
+    "compare hints of nothing": (
+        csv(),
+        ("compare", "{data}", "-t", "y", "-e", "a", "-m", "hrm-hinted"),
+        1,
+        "hrm-hinted needs hints: name their columns",
+    ),
+    "compare an unknown hint": (
+        csv(),
+        ("compare", "{data}", "-t", "y", "-e", "a", "--hint", "none"),
+        1,
+        "there is no hint column 'none'",
+    ),
+    "compare target as hint": (
+        csv(),
+        ("compare", "{data}", "-t", "y", "-e", "a", "--hint", "y"),
+        1,
+        "'y' cannot be both target and hint",
+    ),
     "unknown command": (None, ("fitt",), 2, "No such command"),
 }
 

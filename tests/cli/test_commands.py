@@ -378,6 +378,31 @@ def test_compare_leaves_one_environment_out(workshop, tmp_path):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+def test_compare_can_tell_and_hint(workshop):
+    arguments = ("compare", workshop / "table.csv", "-t", "y", "-e", "place", "-d", "label")
+    chosen = ("-m", "erm", "-m", "hrm-told", "-m", "hrm-hinted", "--hint", "when", "--hint", "kind")
+    result = run(*arguments, *chosen)
+    assert result.exit_code == 0, result.output
+    assert "hrm-told *" in result.stdout
+    assert "hrm-hinted +" in result.stdout
+    assert "+ is given the columns of --hint." in result.stdout
+    record = json.loads(run(*arguments, *chosen, "--json").stdout)
+    given = {m["method"]: (m["told_environments"], m["given_hints"]) for m in record["methods"]}
+    assert given == {
+        "erm": (False, False),
+        "hrm-told": (True, False),
+        "hrm-hinted": (False, True),
+    }
+
+
+def test_compare_of_two_environments_has_nothing_to_tell(workshop, tmp_path):
+    table = frame()
+    table[table.place != "west"].to_csv(tmp_path / "t.csv", index=False)
+    arguments = ("compare", tmp_path / "t.csv", "-t", "y", "-e", "place", "-m", "hrm-told")
+    result = run(*arguments, "-m", "erm")
+    assert "hrm-told failed without 'north': only one other environment" in result.stdout
+
+
 def test_compare_speaks_and_samples(workshop):
     arguments = ("compare", workshop / "table.csv", "-t", "label", "-e", "place", "-d", "y")
     result = run(*arguments, "-m", "erm", "-m", "ridge-1se", "--rows", "120")
@@ -559,3 +584,9 @@ def test_the_groups_errors_are_clicks_own():
     assert app.Sentence("x").exit_code == 1
     assert app.Interrupted("x", KeyboardInterrupt()).exit_code == 130
     assert app.Interrupted("x", Terminated(15)).exit_code == 143
+
+
+def test_a_bar_is_filled_to_the_share_done():
+    assert terminal.bar(0.5, 4) == "━━╌╌"
+    assert terminal.bar(-1, 3) == "╌╌╌"
+    assert terminal.bar(2, 3) == "━━━"

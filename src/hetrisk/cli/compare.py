@@ -23,11 +23,12 @@ EPILOG = """
 Examples:
   hetrisk compare houses.csv --target price --environment decade
   hetrisk compare patients.csv --target outcome --environment hospital --plot compare.png
-  hetrisk compare houses.csv -t price -e decade --method erm --method hrm --json
+  hetrisk compare patients.csv -t outcome -e hospital --hint admitted --hint ward
+  hetrisk compare houses.csv -t price -e decade --method erm --method hrm-told --json
 
 Each environment is left out in turn: the methods learn from the others and are tested on it.
-anchor, irm, vrex and group-dro are told which training row came from where; the others, hrm among
-them, are not.
+Methods marked * (anchor, irm, vrex, group-dro and hrm-told) are told which training row came from
+where; hrm-hinted, marked +, is given the columns of --hint; the others know neither.
 """
 
 
@@ -47,6 +48,9 @@ them, are not.
 @click.option("--features", "-f", multiple=True, metavar="COL", help="Use only these columns.")
 @click.option("--drop", "-d", multiple=True, metavar="COL", help="Do not use this column.")
 @click.option("--category", multiple=True, metavar="COL", help="Numbers here are names.")
+@click.option(
+    "--hint", "hints", multiple=True, metavar="COL", help="May go along with where rows come from."
+)
 @click.option("--method", "-m", "methods", multiple=True, help="Only this method; repeat for more.")
 @click.option(
     "--rows",
@@ -113,7 +117,8 @@ def show(found: Comparison, screen: Console) -> None:
     best = {key: min(getattr(m, key) for m in methods) for key in ("mean", "worst")}
     rows = []
     for method in methods:
-        cells: list[object] = [f"{method.method}{' *' if method.told_environments else ''}"]
+        mark = " *" if method.told_environments else " +" if method.given_hints else ""
+        cells: list[object] = [method.method + mark]
         cells += [_figure(method, key, best) for key in ("mean", "std", "worst")]
         cells += [_cell(method.errors[name]) for name in columns]
         rows.append(cells)
@@ -123,6 +128,8 @@ def show(found: Comparison, screen: Console) -> None:
     screen.print(grid(title, heads, rows))
     if any(method.told_environments for method in methods):
         screen.print("* is told which training row came from which environment.")
+    if any(method.given_hints for method in methods):
+        screen.print("+ is given the columns of --hint.")
     _say_failures(methods, screen)
 
 

@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from hetrisk.compare import Comparison
 from hetrisk.tables.errors import shown
 
+OURS = {"hrm": "black", "hrm-hinted": "#CC79A7", "hrm-told": "#D55E00"}
+
 
 def picture(found: Comparison) -> bytes:
     """Return a PNG of the errors of every method in every environment left out.
@@ -25,12 +27,13 @@ def picture(found: Comparison) -> bytes:
     axes = figure.add_subplot()
     for method in found.methods:
         errors = [e if isinstance(e, float) else np.nan for e in method.errors.values()]
-        leading = method.method == "hrm"
+        leading = method.method.startswith("hrm")
+        mark = "*" if method.told_environments else "+" if method.given_hints else ""
         axes.plot(
             errors,
-            "o-",
-            label=method.method + ("*" if method.told_environments else ""),
-            color="black" if leading else None,
+            {"hrm": "o-", "hrm-hinted": "s-", "hrm-told": "D-"}.get(method.method, ".--"),
+            label=method.method + mark,
+            color=OURS.get(method.method),
             linewidth=2.5 if leading else 1.2,
             zorder=3 if leading else 2,
         )
@@ -40,7 +43,7 @@ def picture(found: Comparison) -> bytes:
     axes.set_xlabel("environment left out")
     axes.set_ylabel(found.risk_name)
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(title="* is told environments", fontsize="small")
+    axes.legend(title="* is told environments, + hints", fontsize="small")
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=130)
     return buffer.getvalue()

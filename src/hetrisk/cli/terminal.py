@@ -63,7 +63,7 @@ class Countdown:
         self.begun = monotonic()
 
     def __call__(self, what: str, done: float) -> AbstractContextManager[None]:
-        return progress(f"{what} ({self.told(done)})")
+        return progress(f"{bar(done)} {self.told(done)}: {what}")
 
     def told(self, done: float) -> str:
         """``40 % done, about 2 min left``."""
@@ -71,6 +71,12 @@ class Countdown:
             return "just begun"
         left = (monotonic() - self.begun) * (1 - done) / done
         return f"{done:.0%} done, about {duration(left)} left"
+
+
+def bar(done: float, width: int = 20) -> str:
+    """Return a bar of text, filled to the share that is done."""
+    filled = round(width * min(max(done, 0.0), 1.0))
+    return "━" * filled + "╌" * (width - filled)
 
 
 def duration(seconds: float) -> str:
