@@ -7,7 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from hetrisk.core.numerics.linear import least_squares, least_squares_many, risk
+from hetrisk.core.numerics.linear import (
+    cross_validated_ridge,
+    least_squares,
+    least_squares_many,
+    risk,
+)
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
 
@@ -144,3 +149,28 @@ def test_a_column_that_is_constant_in_one_set_has_no_coefficient_there():
     coef, _, _ = least_squares_many(moments(Rows(X, y, np.ones(60)), shares))
     assert coef[0, 1] == 0.0
     np.testing.assert_allclose(coef[[0, 1, 1], [0, 0, 1]], 1.0, atol=0.1)
+
+
+def test_more_columns_than_rows_do_not_repeat_the_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 100))
+    y = X[:, 0] + 0.5 * rng.normal(size=60)
+    m = moments(Rows(X, y, np.ones(60)))
+    chosen = cross_validated_ridge(m, 60)
+    far = rng.normal(size=(2000, 100))
+
+    def error(ridge):
+        fit = least_squares(m, ridge=ridge)
+        return np.mean((far @ fit.coef + fit.intercept - far[:, 0]) ** 2)
+
+    best = min(error(r) for r in np.logspace(-2, 3, 40))
+    assert error(chosen) < 1.1 * best
+    assert error(chosen) < error(1e-9)
+
+
+def test_the_ridge_of_noise_shrinks_everything():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(50, 80)), rng.normal(size=50)
+    m = moments(Rows(X, y, np.ones(50)))
+    fit = least_squares(m, ridge=cross_validated_ridge(m, 50))
+    assert np.std(X @ fit.coef) < 0.5 * np.std(y)

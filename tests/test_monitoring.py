@@ -197,3 +197,16 @@ def test_the_function_is_public():
     assert hetrisk.check is check
     assert "check" in dir(hetrisk)
     assert not {"Any", "import_module", "TYPE_CHECKING"} & set(dir(hetrisk))
+
+
+def test_frames_with_categories_are_checked_by_their_columns():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"sky": rng.choice(["grey", "blue", "red"], 600), "a": rng.normal(size=600)})
+    y = X["a"] + (X["sky"] == "grey") + rng.normal(size=600)
+    model = HRMRegressor().fit(X, y)
+    new = X.assign(sky=np.where(rng.random(600) < 0.6, "red", X["sky"]))
+    found = check(model, new, y)
+    assert [c.name for c in found.moved] == ["sky"]
+    assert found.moved[0].level.startswith("sky=")
+    assert found.moved[0].distance == pytest.approx(0.4, abs=0.06)
+    assert check(model, X, y).status is Status.FINE

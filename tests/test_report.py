@@ -269,7 +269,7 @@ def test_terminal_and_page_are_made_from_one_summary():
     assert [c["kept"] for c in values["columns"]] == [False, False, True]
     assert values["columns"][0]["decision"] == "left out"
     assert values["curve"]["break_even"] == pytest.approx(0.612, abs=1e-3)
-    assert values["environments"][0]["label"] == "Environment 0"
+    assert values["environments"][0]["label"] == "0"
 
 
 def test_environments_are_told_apart_in_words():
@@ -296,8 +296,8 @@ def test_environments_are_told_apart_in_words():
 
 
 def test_many_environments_are_a_list_and_no_menu():
-    page = render(fitted(d=4, K=39))
-    assert Page(page).text.count("Environment 38") >= 1
+    page = render(fitted(d=4, K=39, labels=tuple(f"site {k}" for k in range(39))))
+    assert Page(page).text.count("site 38") >= 1
     assert "The first 8 of 39 environments." in page
 
 

@@ -20,8 +20,8 @@ from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
-from hetrisk.core.numerics.linear import least_squares
-from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.linear import cross_validated_ridge, least_squares
+from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
 from hetrisk.core.result import SearchResult
 
@@ -55,7 +55,13 @@ def plain_fit(
     get the penalty scikit-learn has by default, ``C = 1`` on standardised features: half the
     squared coefficients against the sum of the log losses. It vanishes as rows are added, and
     keeps labels that can be separated finite. All rows are one, whatever environments they carry.
+    Where there are no more rows than columns, numbers get a ridge chosen by cross-validation.
     """
+    if family.closed_form and few_rows(rows, columns):
+        m = rows.sum(moments)
+        ridge = cross_validated_ridge(m, rows.n_rows, columns)
+        line = least_squares(m, columns, ridge)
+        return line.coef, np.asarray(line.intercept)
     if known is not None and family.closed_form:
         line = least_squares(known.pooled(), columns)
         return line.coef, np.asarray(line.intercept)
@@ -64,6 +70,12 @@ def plain_fit(
     if family.n_outputs == 1:
         return fit.coef[0], fit.intercept[0]
     return fit.coef, fit.intercept
+
+
+def few_rows(rows: Blocks, columns: BoolArray | None = None) -> bool:
+    """Whether least squares on these columns would repeat its rows."""
+    d = rows.n_features if columns is None else int(columns.sum())
+    return rows.n_rows <= d + 1
 
 
 def _direction_fit(

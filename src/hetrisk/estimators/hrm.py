@@ -41,6 +41,7 @@ from hetrisk.estimators.environments import EnvironmentSummary, linear_losses, s
 from hetrisk.estimators.final import (
     SAMPLE_ROWS,
     Reweigh,
+    few_rows,
     fit_estimator,
     linear_fit,
     linear_regression,
@@ -277,6 +278,11 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         self.erm_intercept_ = self._scale.intercept(coef, intercept)
         if self.final_estimator is None:
             coef, intercept = linear_fit(standard, self._family, found)
+            if few_rows(rows, self.support_) and self._family.closed_form:
+                self.verdict_reason_ += (
+                    f" With {rows.n_rows} rows for {int(self.support_.sum())} columns it is fitted "
+                    "with a ridge, chosen by cross-validation."
+                )
             self.coef_ = self._scale.coef(coef)
             self.intercept_ = self._scale.intercept(coef, intercept)
             self.final_estimator_ = self._linear_model()

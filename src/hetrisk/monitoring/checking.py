@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.result import INVARIANT
@@ -19,8 +18,8 @@ from hetrisk.monitoring.words import points_of, sentence_of
 from hetrisk.report.extraction import curve_of, environment_names, final_step
 from hetrisk.report.features import column_groups, grouped, table_columns
 from hetrisk.report.labels import readable, unique_labels
+from hetrisk.report.seen import seen
 from hetrisk.report.summary import Curve
-from hetrisk.tables import TableEncoder
 
 
 def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Check:
@@ -57,7 +56,7 @@ def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Che
     ('MOVED', ['x1'])
     """
     final = final_step(model)
-    Z, known, notes = _columns_of(model, X)
+    Z, known, notes = seen(model, final, X)
     if not len(Z):
         raise ValueError("X must have at least one row; got 0.")
     labelled, targets = _targets(final, y, len(Z))
@@ -87,31 +86,6 @@ def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Che
         same=final.verdict_ != INVARIANT,
         notes=tuple(readable(note) for note in notes),
     )
-
-
-def _columns_of(model: Any, X: Any) -> tuple[FloatArray, BoolArray, list[Any]]:
-    """(n, d) rows as the estimator sees them, which columns the table has, and notes about it."""
-    first = model.steps[0][1] if isinstance(model, Pipeline) else None
-    if isinstance(first, TableEncoder) and len(model.steps) == 2:
-        names = {str(name) for name in X.columns}
-        absent = [c.name for c in first.columns_ if c.name not in names]
-        used = set(first.feature_groups_[model[-1].support_])
-        spare = [name for name in absent if name not in used]
-        blank = pd.DataFrame(None, index=X.index, columns=pd.Index(spare), dtype=object)
-        Z, notes = first.encode(pd.concat([X, blank], axis=1) if spare else X)
-        notes = [note for note in notes if note.column not in spare]
-        return Z, ~np.isin(first.feature_groups_.astype(str), spare), notes
-    inner = model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
-    final = final_step(model)
-    if isinstance(inner, pd.DataFrame) and hasattr(final, "feature_names_in_"):
-        inner = inner[list(final.feature_names_in_)]
-    Z = np.asarray(inner.toarray() if hasattr(inner, "toarray") else inner, dtype=float)
-    if Z.ndim != 2 or Z.shape[1] != final.n_features_in_:
-        raise ValueError(
-            f"X must have {final.n_features_in_} columns, as the model was fitted on; "
-            f"got an array of shape {Z.shape}."
-        )
-    return Z, np.ones(Z.shape[1], dtype=bool), []
 
 
 def _targets(final: Any, y: Any, n: int) -> tuple[BoolArray, np.ndarray]:

@@ -7,7 +7,7 @@ lines and bands lie in a nested picture that is stretched to the width, their st
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
 from markupsafe import Markup
@@ -225,6 +225,5 @@ def _points(
     return drawn
 
 
-def _pairs(a: Sequence[float], b: Sequence[float], form: object) -> str:
-    assert callable(form)
+def _pairs(a: FloatArray, b: FloatArray, form: Callable[[float], str]) -> str:
     return "; ".join(f"{form(float(x))}: {form(float(y))}" for x, y in zip(a, b, strict=True))

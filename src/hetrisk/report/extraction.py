@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.estimators.environments import EnvironmentSummary
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
-from hetrisk.estimators.quality import Quality, assess
+from hetrisk.estimators.quality import Quality, assess, with_names
 from hetrisk.report.description import describe, pooled_sd
 from hetrisk.report.features import column_groups, grouped, table_columns
 from hetrisk.report.labels import (
@@ -28,6 +28,7 @@ from hetrisk.report.labels import (
 )
 from hetrisk.report.provenance import origin, provenance, stored_quality
 from hetrisk.report.recommendation import recommend
+from hetrisk.report.seen import seen
 from hetrisk.report.spreads import spreads
 from hetrisk.report.summary import (
     Coefficients,
@@ -197,13 +198,12 @@ def _read_table(
         X, y = data
     except (TypeError, ValueError):
         raise TypeError(f"data must be a pair (X, y) or None; got {type(data).__name__}.") from None
-    Z = model[:-1].transform(X) if isinstance(model, Pipeline) and len(model.steps) > 1 else X
-    environments = np.asarray(final.predict_environments(Z, y))
+    Z = seen(model, final, X).X
     y = np.asarray(y)
+    environments = np.asarray(final.predict_environments(with_names(final, Z), y))
     prediction = np.asarray(model.predict(X))
     summary = TableSummary(len(y), _describe_target(final, y), _error(final, y, prediction))
-    dense = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, dtype=float)
-    return summary, dense, environments, assess(final, dense, y)
+    return summary, Z, environments, assess(final, Z, y)
 
 
 def _error(final: Any, y: Any, prediction: Any) -> float:

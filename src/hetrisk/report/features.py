@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from hetrisk.estimators.frames import feature_groups
 from hetrisk.report.labels import LONGEST_LABEL, LONGEST_NAME, readable, shortened, unique_labels
+from hetrisk.report.seen import encoder_of
 from hetrisk.report.summary import Decision, Feature
-from hetrisk.tables import TableEncoder
 
 DOUBTFUL_GATE = (0.05, 0.95)
 DOUBTFUL_SHARE = 0.2  # of resamples that decide otherwise
@@ -65,10 +66,10 @@ def _decision(used: bool, gate: float, stability: float) -> Decision:
 
 def column_groups(model: Any, final: Any) -> Sequence[object]:
     """Return a group for each column; columns of one group share their decision."""
-    first = model.steps[0][1] if isinstance(model, Pipeline) else None
-    if isinstance(first, TableEncoder) and len(model.steps) == 2:
-        return list(first.feature_groups_)
-    groups = final.feature_groups
+    encoder = encoder_of(model, final)
+    if encoder is not None and (final.feature_groups is None or isinstance(model, Pipeline)):
+        return list(encoder.feature_groups_)
+    groups = feature_groups(final)
     return range(len(final.support_)) if groups is None else list(groups)
 
 

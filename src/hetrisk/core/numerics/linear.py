@@ -11,6 +11,8 @@ from hetrisk.core.numerics.floors import ROUNDING, SINGULAR, TINY
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 
+RIDGES = np.logspace(-3, 4, 57)  # relative to the mean variance of the columns
+
 
 @dataclass(frozen=True)
 class LinearFit:
@@ -60,6 +62,27 @@ def least_squares(m: Moments, columns: BoolArray | None = None, ridge: float = 0
     coef_covariance[np.ix_(keep, keep)] = variance * inverse / max(float(m.weight), TINY)
     intercept = float(m.mean[d] - m.mean[:d] @ coef)
     return LinearFit(coef, intercept, variance, coef_covariance, status)
+
+
+def cross_validated_ridge(m: Moments, n_rows: int, columns: BoolArray | None = None) -> float:
+    """The ridge of `least_squares` with the smallest generalised cross-validation error.
+
+    GCV(r) = risk(r) / (1 - df(r) / n)^2 with df(r) = 1 + sum_i s_i / (s_i + r) over the
+    eigenvalues s_i of the covariance of the columns (Golub, Heath and Wahba, 1979): from moments
+    alone, for rows that are no more than columns, where least squares would repeat its rows.
+    """
+    d = m.mean.shape[-1] - 1
+    keep = np.ones(d, dtype=bool) if columns is None else columns
+    covariance = m.covariance
+    values, vectors = np.linalg.eigh(covariance[:d, :d][np.ix_(keep, keep)])
+    values = np.maximum(values, 0.0)
+    cross = vectors.T @ covariance[:d, d][keep]
+    ridges = max(float(values.mean()), TINY) * RIDGES if len(values) else np.zeros(1)
+    shrunk = values / (values + ridges[:, None])
+    explained = np.where(values > 0, cross**2 / np.where(values > 0, values, 1.0), 0.0)
+    error = covariance[d, d] - (explained * (2 * shrunk - shrunk**2)).sum(axis=1)
+    freedom = np.maximum(1.0 - (1.0 + shrunk.sum(axis=1)) / n_rows, ROUNDING)
+    return float(ridges[np.argmin(np.maximum(error, 0.0) / freedom**2)])
 
 
 def risk(m: Moments, coef: FloatArray, intercept: float) -> float:
