@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SITE_READY := $(VENV)/.ready-site
 
-.PHONY: demo test lint types bench bench-check docs site dist clean
+.PHONY: demo test lint types bench bench-check docs site dist lowest lock clean
 
 $(READY): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
@@ -25,6 +25,15 @@ test: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lowest:
+	.ci/lowest
+
+lock:
+	uv pip compile -q --universal --no-annotate --no-header --python-version 3.11 --extra dev \
+	  --no-emit-package hetrisk pyproject.toml | \
+	  sed '1i # The versions the project is developed with, for every platform; `make lock` writes it anew.' \
+	  > requirements-dev.txt
 
 types: $(READY)
 	$(BIN)/mypy
@@ -58,4 +67,4 @@ bench-check: $(READY)
 	$(BIN)/hetrisk bench --check benchmarks/baseline.json
 
 clean:
-	rm -rf $(VENV) out dist docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest out dist docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
