@@ -147,7 +147,7 @@ def test_a_mistyped_cell_beyond_the_sample_names_its_place(tmp_path, monkeypatch
     texts[-1] = "seven"
     table = pd.DataFrame({"a": texts, "b": rng.normal(size=60), "y": rng.normal(size=60)})
     table.to_parquet(tmp_path / "part.parquet", index=False)
-    monkeypatch.setattr(large, "SAMPLED_ROWS", 50)
+    monkeypatch.setattr(large, "SAMPLED_ROWS", 30)
     result = run("fit", tmp_path, "-t", "y")
     assert result.exit_code == 1
     assert "row group 0, rows counted from 0: column 'a', row 60: 'seven' is not" in result.stderr

@@ -189,7 +189,7 @@ def test_labels_of_stata_that_are_not_distinct_leave_the_numbers(tmp_path, frame
     (tmp_path / "t.dta").write_bytes(data)
     table = read_table(tmp_path / "t.dta")
     assert table.frame["kind"].tolist()[:3] == [0, 1, 2]
-    assert "numbers kept in place of their labels" in table.notes[0]
+    assert "numbers kept in place of labels that are not distinct" in table.notes[0]
 
 
 @pytest.mark.parametrize(

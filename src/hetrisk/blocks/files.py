@@ -304,11 +304,6 @@ def union(a: pa.Array, b: pa.Array) -> pa.Array:
     return pc.unique(pa.concat_arrays([a, b]))
 
 
-def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables one below the other; numbers of different widths meet at the wider one."""
-    return pa.concat_tables(tables, promote_options="permissive")
-
-
 def fail(part: ParquetPart, row: int, offset: int, name: str, found: str) -> None:
     """Raise an error that names the file, the row group, the column and the row."""
     raise ValueError(

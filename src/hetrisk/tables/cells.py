@@ -42,6 +42,9 @@ class Cells(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.positions: IntArray | None = (
+            None  # of the rows in their table, where some are left out
+        )
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -261,7 +264,15 @@ def cells_of(
     decimal: str | None = None,
 ) -> Cells | None:
     """Return the cells of a data frame's column; None when it holds lists or other objects."""
-    label = str(name)
+    cells = _cells(str(name), column, missing, decimal)
+    if cells is not None and pd.api.types.is_integer_dtype(column.index.dtype):
+        cells.positions = column.index.to_numpy(dtype=np.int64)
+    return cells
+
+
+def _cells(
+    label: str, column: pd.Series, missing: frozenset[str], decimal: str | None
+) -> Cells | None:
     dtype = column.dtype
     if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
         if pd.api.types.is_complex_dtype(dtype):

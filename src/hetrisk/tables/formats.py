@@ -18,7 +18,7 @@ import pandas as pd
 
 from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError, needs, quoted
-from hetrisk.tables.inputs import Input, unreadable
+from hetrisk.tables.inputs import Contents, Input, unreadable
 from hetrisk.tables.parquet import read_parquet
 
 FOREIGN = {
@@ -35,7 +35,7 @@ FOREIGN = {
     b"\x80\x05": "a pickle; save the table as CSV or Parquet",
 }
 _SPACE = "\ufeff \t\r\n"
-Reader = Callable[[Input], tuple[pd.DataFrame, list[str]]]
+Reader = Callable[[Input], Contents]
 
 
 def reader_of(source: Input) -> Reader | None:
@@ -55,7 +55,7 @@ def reader_of(source: Input) -> Reader | None:
     return None
 
 
-def read_feather(source: Input) -> tuple[pd.DataFrame, list[str]]:
+def read_feather(source: Input) -> Contents:
     """Read a Feather file (Arrow's file format)."""
     try:
         import pyarrow as pa
@@ -64,12 +64,12 @@ def read_feather(source: Input) -> tuple[pd.DataFrame, list[str]]:
         raise needs("reading Feather", "pyarrow", "formats") from None
     try:
         with source.open() as file:
-            return feather.read_table(file).to_pandas(ignore_metadata=True), []
+            return Contents(feather.read_table(file).to_pandas(ignore_metadata=True))
     except (pa.ArrowException, OSError) as error:
         raise unreadable(source, "Feather file", error) from None
 
 
-def read_workbook(source: Input) -> tuple[pd.DataFrame, list[str]]:
+def read_workbook(source: Input) -> Contents:
     """Read the first sheet of an Excel workbook: its first row names the columns."""
     _refuse_other_archives(source)
     try:
@@ -89,10 +89,8 @@ def read_workbook(source: Input) -> tuple[pd.DataFrame, list[str]]:
         raise
     except Exception as error:  # openpyxl raises whatever the XML made it stumble over
         raise unreadable(source, "Excel workbook", error) from None
-    notes = []
-    if len(sheets) > 1:
-        notes.append(f"only the first of {len(sheets)} sheets ({quoted(sheets[0])}) was read")
-    return _from_lines(lines), notes
+    only = f"only the first of {len(sheets)} sheets ({quoted(sheets[0])}) was read"
+    return Contents(_from_lines(lines), (only,) if len(sheets) > 1 else ())
 
 
 def _refuse_other_archives(source: Input) -> None:
@@ -123,19 +121,19 @@ def _from_lines(lines: list[tuple[Any, ...]]) -> pd.DataFrame:
     return frame
 
 
-def read_stata(source: Input) -> tuple[pd.DataFrame, list[str]]:
+def read_stata(source: Input) -> Contents:
     """Read a Stata file; values with labels become the labels."""
     try:
         with source.open() as file:
             data = io.BytesIO(file.read())
         try:
-            return pd.read_stata(data), []
+            return Contents(pd.read_stata(data))
         except ValueError as error:
             if "not unique" not in str(error):
                 raise
             data.seek(0)
-            notes = ["numbers kept in place of their labels, which are not distinct"]
-            return pd.read_stata(data, convert_categoricals=False), notes
+            frame = pd.read_stata(data, convert_categoricals=False)
+            return Contents(frame, ("numbers kept in place of labels that are not distinct",))
     except Exception as error:  # a damaged file breaks the parser in many ways
         raise unreadable(source, "Stata file", error) from None
 
@@ -151,13 +149,13 @@ def is_json(first_line: str) -> bool:
         return False
 
 
-def read_json(text: Iterator[str], source: Input) -> tuple[pd.DataFrame, list[str]]:
+def read_json(text: Iterator[str], source: Input) -> Contents:
     """Read JSON lines, one object a line, or one array of objects."""
     lines = enumerate(text, start=1)
     first = next((number, line) for number, line in lines if line.strip(_SPACE))
     if first[1].lstrip(_SPACE).startswith("["):
         whole = "".join([first[1], *(line for _, line in lines)])
-        return pd.DataFrame.from_records(_array(whole, source)), []
+        return Contents(pd.DataFrame.from_records(_array(whole, source)))
     records = []
     for number, line in chain([first], lines):
         if line.strip():
@@ -165,7 +163,7 @@ def read_json(text: Iterator[str], source: Input) -> tuple[pd.DataFrame, list[st
             if not isinstance(record, dict):
                 raise TableError(f"{source.quoted}, line {number}: not a JSON object")
             records.append(record)
-    return pd.DataFrame.from_records(records), []
+    return Contents(pd.DataFrame.from_records(records))
 
 
 def _array(text: str, source: Input) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import BoolArray
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.tables.cells import Cells
 from hetrisk.tables.columns import (
     TRUE_WORDS,
@@ -167,9 +167,17 @@ def _identifier(cells: Cells) -> Decision | None:
     words = cells.is_text and not np.isfinite(values).any()
     if (named or _UNNAMED.fullmatch(cells.name)) and distinct and (whole or words):
         return LeftOut(cells.name, "an identifier, by its name and its distinct values"), []
-    if whole and len(levels) == present and (np.diff(values) == values[1] - values[0]).all():
+    if whole and len(levels) == present and _counts_rows(cells, values):
         return LeftOut(cells.name, "an identifier: it counts the rows"), []
     return None
+
+
+def _counts_rows(cells: Cells, values: FloatArray) -> bool:
+    """Whether each value is the same step further than the last, for each row further down."""
+    rows = np.arange(len(cells)) if cells.positions is None else cells.positions
+    rows = rows[~cells.missing]
+    step = (values[-1] - values[0]) / (rows[-1] - rows[0]) if rows[-1] != rows[0] else 0.0
+    return bool(step != 0 and (values - values[0] == step * (rows - rows[0])).all())
 
 
 def _date(cells: Cells) -> Decision | None:

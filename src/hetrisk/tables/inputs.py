@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
+import pandas as pd
+
 from hetrisk.tables.errors import TableError, quoted
+from hetrisk.tables.inference import LeftOut
 
 STANDARD_INPUT = "-"
 MAGIC_BYTES = 8
@@ -59,6 +62,22 @@ class Input:
     def quoted(self) -> str:
         """The name for a message."""
         return "standard input" if self.path is None else quoted(self.name)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a reader found in an input.
+
+    Attributes
+    ----------
+    frame : the cells.
+    notes : what was done that the owner should know, a clause each.
+    left_out : columns that are not part of the table, and why.
+    """
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def input_of(path: str | os.PathLike[str]) -> Input:

@@ -1,14 +1,16 @@
 """Tables that do not fit in memory: Parquet files, read in blocks, here or on a cluster.
 
-What each column means is decided on a sample of rows spread over all files; from then on every
+What each column means is decided on rows drawn from all files; from then on every
 block goes through the same `TableEncoder` as a table in memory would, categories, dates and
 missing values included. Only a missing target is refused, with the file and the row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,19 +25,19 @@ from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError, quoted
 from hetrisk.tables.model import prepare
 from hetrisk.tables.notation import Notation
-from hetrisk.tables.parquet import parquet_parts
+from hetrisk.tables.parquet import left_outside, parquet_parts
 from hetrisk.tables.reading import Table
-from hetrisk.tables.target import REGRESSION, Target
+from hetrisk.tables.target import FEWEST_CLASS_ROWS, MOST_CLASSES, REGRESSION, Target
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from hetrisk.blocks import Blocks
     from hetrisk.blocks.files import ParquetPart
+    from hetrisk.blocks.schema import CommonSchema
 
 SAMPLED_ROWS = 20_000
-SAMPLED_GROUPS = 20  # row groups the sample is drawn from, spread evenly over the files
+WITNESSES = 20  # rows added for a column that the sample alone would call constant
 PIECE_ROWS = 100_000
+Wanted = Callable[[pd.Series], pd.Series]
 
 
 def fit_parquet(path: Path, target: str, *, cluster: bool = False, **options: Any) -> Pipeline:
@@ -53,7 +55,7 @@ def fit_parquet(path: Path, target: str, *, cluster: bool = False, **options: An
     Pipeline as from `fit_table`.
     """
     try:
-        sample, n_rows = sampled(path)
+        sample, n_rows = sampled(path, target)
         ready = prepare(sample, target, **options)
         encoder = ready.encoder
         encoder.description_ = replace(encoder.description_, n_rows=n_rows)
@@ -108,45 +110,126 @@ class _Targets:
         return np.asarray([*levels, None], dtype=object)[codes]
 
 
-def sampled(path: Path) -> tuple[Table, int]:
+def sampled(path: Path, target: str) -> tuple[Table, int]:
     """Return rows from all over the files, enough to see what each column holds.
+
+    The rows are drawn at random from all, wherever they lie. What the sample shows as constant, or
+    as empty, is looked for in every row of that column, and rows where it is not are added, and so
+    are rows of classes of ``target`` too rare to be drawn: a column is called constant, and a class
+    the only one, only where that is so.
 
     Returns
     -------
-    table : about `SAMPLED_ROWS` rows, in the order of files and rows.
+    table : about `SAMPLED_ROWS` rows in the order of files and rows, which the index counts.
     n_rows : number of rows of all files.
     """
     parts = parquet_parts(path)
-    from hetrisk.blocks import files
+    from hetrisk.blocks.base import chosen_rows
+    from hetrisk.blocks.schema import common_schema
 
     total = sum(part.n_rows for part in parts)
     if not total:
         raise TableError(f"{quoted(path.name)} has column names but no rows")
-    groups = [(part, g) for part in parts for g, rows in enumerate(part.group_rows) if rows]
-    spread = np.unique(np.linspace(0, len(groups) - 1, SAMPLED_GROUPS).round().astype(int))
-    most = -(-SAMPLED_ROWS // len(spread))
-    found = [_first_rows(part, group, most) for part, group in (groups[i] for i in spread)]
-    table = files.concatenated(found)
-    note = f"read in blocks; columns understood from a sample of {table.num_rows:,} rows"
-    return Table(table.to_pandas(ignore_metadata=True), path.name, (note,)), total
+    common = common_schema(parts)
+    frame = _rows_at(parts, common, chosen_rows(total, SAMPLED_ROWS, seed=0))
+    if len(frame) < total:
+        further = _witnesses(parts, frame) | _rare_classes(parts, frame, target)
+        rows = np.asarray(sorted(further - set(frame.index)), dtype=np.int64)
+        if len(rows):
+            frame = pd.concat([frame, _rows_at(parts, common, rows)]).sort_index()
+    note = f"read in blocks; columns understood from {len(frame):,} rows drawn from all of them"
+    return Table(frame, path.name, (note,), left_outside(common)), total
 
 
 def pieces(path: Path) -> Iterator[pd.DataFrame]:
-    """Yield the rows of Parquet files a piece at a time, in the order of files and rows."""
+    """Yield the rows of Parquet files a piece at a time, in the order of files and rows.
+
+    ``attrs["place"]`` of each names its file.
+    """
     parts = parquet_parts(path)
     import pyarrow as pa
 
     from hetrisk.blocks import files
 
     for part in parts:
-        for _, batch in files.batches(part, part.schema.names, PIECE_ROWS):
-            yield pa.Table.from_batches([batch]).to_pandas(ignore_metadata=True)
+        for row, batch in files.batches(part, part.schema.names, PIECE_ROWS):
+            frame = pa.Table.from_batches([batch]).to_pandas(ignore_metadata=True)
+            frame.attrs["place"] = part.place(row)
+            yield frame
 
 
-def _first_rows(part: ParquetPart, group: int, most: int) -> pa.Table:
+def _rows_at(parts: list[ParquetPart], common: CommonSchema, positions: np.ndarray) -> pd.DataFrame:
+    """Return the rows at these positions, sorted, counted over all files."""
     import pyarrow as pa
 
     from hetrisk.blocks import files
 
-    _, batch = next(files.batches(part, part.schema.names, most, [group]))
-    return pa.Table.from_batches([batch])
+    found, start = [], 0
+    for part in parts:
+        within = positions[(positions >= start) & (positions < start + part.n_rows)] - start
+        ends = np.cumsum(part.group_rows)
+        groups = np.unique(np.searchsorted(ends, within, side="right")).tolist()
+        for row, batch in files.batches(part, common.schema.names, PIECE_ROWS, groups):
+            low, high = np.searchsorted(within, [row, row + batch.num_rows])
+            if high > low:
+                rows = pa.Table.from_batches([batch.take(pa.array(within[low:high] - row))])
+                found.append(common.conform(rows))
+        start += part.n_rows
+    frame: pd.DataFrame = pa.concat_tables(found).to_pandas(ignore_metadata=True)
+    return frame.set_index(pd.Index(positions))
+
+
+def _witnesses(parts: list[ParquetPart], frame: pd.DataFrame) -> set[int]:
+    """Return positions of rows that contradict what the sample shows as constant or empty."""
+    only = {name: _only_value(frame[name]) for name in frame.columns}
+    found: set[int] = set()
+    for name, (constant, value) in only.items():
+        if constant:
+            cells = _values(parts, name, partial(_differs, value=value))
+            found |= {place for place, _ in islice(cells, WITNESSES)}
+    return found
+
+
+def _rare_classes(parts: list[ParquetPart], frame: pd.DataFrame, target: str) -> set[int]:
+    """Return positions of two rows of every class that the sample holds fewer than two of."""
+    if target not in frame.columns:
+        return set()
+    counts = frame[target].value_counts()
+    if len(counts) > MOST_CLASSES:
+        return set()
+    enough = set(counts.index[counts >= FEWEST_CLASS_ROWS])
+    held: dict[Any, list[int]] = {}
+    for place, value in _values(parts, target, lambda x: x.notna() & ~x.isin(list(enough))):
+        rows = held.setdefault(value, [])
+        if len(held) > MOST_CLASSES:
+            break
+        if len(rows) < FEWEST_CLASS_ROWS:
+            rows.append(place)
+    return {place for rows in held.values() for place in rows}
+
+
+def _differs(cells: pd.Series, value: Any) -> pd.Series:
+    return cells.notna() & (cells != value)
+
+
+def _values(parts: list[ParquetPart], name: str, wanted: Wanted) -> Iterator[tuple[int, Any]]:
+    """Yield the position and the value of the wanted cells of one column, over all files."""
+    from hetrisk.blocks import files
+
+    start = 0
+    for part in parts:
+        for row, batch in files.batches(part, [name], PIECE_ROWS):
+            values = batch.column(name).to_pandas()
+            for i in np.flatnonzero(wanted(values)):
+                yield int(start + row + i), values.iloc[i]
+        start += part.n_rows
+
+
+def _only_value(column: pd.Series) -> tuple[bool, Any]:
+    """Whether the cells hold one value or none, and that value."""
+    held = column.dropna()
+    try:
+        distinct = held.unique()
+    except TypeError:  # lists and other things that cannot be compared
+        return False, None
+    return len(distinct) < 2, distinct[0] if len(distinct) else None

@@ -111,6 +111,10 @@ def prepare(
     seed: int = 0,
 ) -> Prepared:
     """Decide what the columns mean; the parameters are those of `fit_table`."""
+    for name in (target, *features):
+        reason = next((out.reason for out in table.left_out if out.name == name), None)
+        if reason is not None:
+            raise TableError(f"column {quoted(name)} cannot be used: {reason}")
     wanted = read_target(table.frame, target, task, decimal)
     others = _no_features(target, environment, hints, weight)
     _refuse_both(features, others, "features")
@@ -253,7 +257,7 @@ def describe(
         task=target.task,
         reason=target.reason,
         notes=(*notes, *target.notes, *more, *encoder.notes_),
-        left_out=tuple(encoder.left_out_),
+        left_out=(*table.left_out, *encoder.left_out_),
     )
 
 

@@ -9,10 +9,12 @@ import pandas as pd
 
 from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError, needs, quoted
-from hetrisk.tables.inputs import Input, unreadable
+from hetrisk.tables.inference import LeftOut
+from hetrisk.tables.inputs import Contents, Input, unreadable
 
 if TYPE_CHECKING:
     from hetrisk.blocks.files import ParquetPart
+    from hetrisk.blocks.schema import CommonSchema
 
 TEXT_BYTES = 64  # what a text of a few letters takes in a data frame
 
@@ -54,32 +56,41 @@ def parquet_parts(path: Path) -> list[ParquetPart]:
     except ImportError:
         raise needs("reading Parquet", "pyarrow", "parquet") from None
     try:
-        parts = files.open_parts(files.parquet_paths(path))
-        files.check_same_columns(parts)
+        return files.open_parts(files.parquet_paths(path))
     except FileNotFoundError:
         raise TableError(f"{quoted(path.name)} is a folder without Parquet files") from None
     except ValueError as error:
         raise TableError(str(error)) from None
-    return parts
 
 
-def read_parquet(source: Input) -> tuple[pd.DataFrame, list[str]]:
+def left_outside(common: CommonSchema) -> tuple[LeftOut, ...]:
+    """Return the columns that are not part of the table, because files disagree about them."""
+    return tuple(LeftOut(name, reason) for name, reason in common.outside.items())
+
+
+def read_parquet(source: Input) -> Contents:
     """Read Parquet whole: a file, a folder, or what came through a pipe."""
     if source.path is None:
-        return _read_pipe(source), []
+        return Contents(_read_pipe(source))
     parts = parquet_parts(source.path)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from hetrisk.blocks import files
+    from hetrisk.blocks.schema import common_schema
 
     if decoded_bytes(parts) > inputs.memory_limit():
         raise TableError(f"{source.quoted} does not fit in memory")
-    try:
-        table = files.concatenated([pq.ParquetFile(part.path).read() for part in parts])
-        return table.to_pandas(ignore_metadata=True), []
-    except (pa.ArrowException, OSError) as error:
-        raise unreadable(source, "Parquet file", error) from None
+    common = common_schema(parts)
+    if not common.schema.names:
+        raise TableError(f"the files of {source.quoted} have no column in common")
+    tables = []
+    for part in parts:
+        try:
+            tables.append(common.conform(pq.ParquetFile(part.path).read()))
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(Input(part.path.name, part.path), "Parquet file", error) from None
+    frame = pa.concat_tables(tables).to_pandas(ignore_metadata=True)
+    return Contents(frame, left_out=left_outside(common))
 
 
 def _read_pipe(source: Input) -> pd.DataFrame:

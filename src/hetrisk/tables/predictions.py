@@ -190,9 +190,7 @@ class Predictions:
     def __iter__(self) -> Iterator[pd.DataFrame]:
         try:
             for frame in self.frames:
-                predicted, notes, outside = _predicted(
-                    self.pipeline, frame, self.label, self.probabilities, self.flag
-                )
+                predicted, notes, outside = self._predict(frame)
                 self._outside.update(outside)
                 self.rows += len(predicted)
                 self._notes.update(dict.fromkeys(notes))
@@ -201,6 +199,13 @@ class Predictions:
             raise
         except ValueError as error:  # what is wrong with a file, with its name and row group
             raise TableError(str(error)) from error
+
+    def _predict(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[Note], Counter[str]]:
+        try:
+            return _predicted(self.pipeline, frame, self.label, self.probabilities, self.flag)
+        except TableError as error:
+            place = frame.attrs.get("place")
+            raise TableError(f"{place}: {error}" if place else str(error)) from None
 
 
 def write_predictions(predictions: Iterable[pd.DataFrame], out: Path | IO[str]) -> None:

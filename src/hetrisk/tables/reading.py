@@ -25,7 +25,8 @@ import pandas as pd
 from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 from hetrisk.tables.formats import is_json, read_json, reader_of
-from hetrisk.tables.inputs import Input, input_of
+from hetrisk.tables.inference import LeftOut
+from hetrisk.tables.inputs import Contents, Input, input_of
 from hetrisk.tables.notation import parse_number
 from hetrisk.tables.parquet import read_parquet
 
@@ -45,11 +46,13 @@ class Table:
     frame : the cells; text where the file holds text.
     source : the file's name, without its folder.
     notes : what the reader did that its owner should know, a clause each.
+    left_out : columns of some files that are not part of the table, and why.
     """
 
     frame: pd.DataFrame
     source: str
     notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def read_table(
@@ -74,19 +77,19 @@ def read_table(
     """
     source = input_of(path)
     if source.is_folder:
-        return _checked(*read_parquet(source), source)
+        return _checked(read_parquet(source), source)
     if not source.start:
         raise TableError(f"{source.quoted} is empty")
     reader = reader_of(source)
     if reader is not None:
-        return _checked(*reader(source), source)
+        return _checked(reader(source), source)
     encoding = _checked_encoding(source, encoding)
     with _opened(source, encoding) as text:
         json = delimiter is None and is_json(_first_line(text))
     if json:
         with _opened(source, encoding) as text:
-            return _checked(*read_json(text, source), source)
-    return _checked(*_read_fields(source, encoding, delimiter), source)
+            return _checked(read_json(text, source), source)
+    return _checked(_read_fields(source, encoding, delimiter), source)
 
 
 def looks_headerless(names: list[str]) -> bool:
@@ -110,14 +113,12 @@ def header_hint(names: list[str]) -> str:
     return "; the first line looks like data: if the file has no line of names, add one"
 
 
-def _read_fields(
-    source: Input, encoding: str, delimiter: str | None
-) -> tuple[pd.DataFrame, list[str]]:
-    notes = []
+def _read_fields(source: Input, encoding: str, delimiter: str | None) -> Contents:
+    notes: tuple[str, ...] = ()
     if delimiter is None:
         delimiter = _delimiter(source, encoding)
         if delimiter != ",":
-            notes.append(f"fields separated by {DELIMITERS[delimiter]}s")
+            notes = (f"fields separated by {DELIMITERS[delimiter]}s",)
     header = _check_lines(source, encoding, delimiter)
     _refuse_duplicates(header, source)
     with _opened(source, encoding) as text:
@@ -125,7 +126,7 @@ def _read_fields(
             text, sep=delimiter, header=0, index_col=False, dtype=str, na_filter=False, engine="c"
         )
     frame.columns = pd.Index(header)
-    return frame, notes
+    return Contents(frame, notes)
 
 
 def _checked_encoding(source: Input, encoding: str) -> str:
@@ -276,14 +277,12 @@ def _refuse_duplicates(names: list[str], source: Input) -> None:
         )
 
 
-def _checked(frame: pd.DataFrame, notes: list[str], source: Input) -> Table:
-    names = [str(name) for name in frame.columns]
+def _checked(found: Contents, source: Input) -> Table:
+    names = [str(name) for name in found.frame.columns]
     _refuse_duplicates(names, source)
-    if len(frame) == 0:
+    if len(found.frame) == 0:
         raise TableError(f"{source.quoted} has column names but no rows")
+    notes = found.notes
     if looks_headerless(names):
-        notes = [
-            *notes,
-            f"the first line was read as names ({listed(names, 3)}) but looks like data",
-        ]
-    return Table(frame, source.name, tuple(notes))
+        notes += (f"the first line was read as names ({listed(names, 3)}) but looks like data",)
+    return Table(found.frame, source.name, notes, found.left_out)

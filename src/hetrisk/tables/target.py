@@ -79,6 +79,8 @@ def read_target(
     cells = cells_of(name, frame.iloc[:, labels.index(name)], MISSING_IN_TARGET, decimal)
     if cells is None:
         raise TableError(f"the target {quoted(name)} does not hold single values")
+    if cells.reading.open and decimal is None:
+        cells = _told_by_the_table(cells, frame)
     if cells.missing.all():
         raise TableError(f"every value of the target {quoted(name)} is missing")
     if cells.reading.trouble and task != CLASSIFICATION:
@@ -95,6 +97,16 @@ def read_target(
         gone = counted(int((~known).sum()), "row")
         notes.append(Note(name, f"{gone} without a value left out: it is the target"))
     return Target(name, chosen, reason, values, known, tuple(notes), cells.reading.notation)
+
+
+def _told_by_the_table(cells: Cells, frame: pd.DataFrame) -> Cells:
+    """Let other columns say the decimal mark, if those that show one agree."""
+    marks = set()
+    for position, label in enumerate(frame.columns):
+        other = None if str(label) == cells.name else cells_of(label, frame.iloc[:, position])
+        if other is not None and other.reading.proven:
+            marks.add(other.reading.notation.decimal)
+    return cells.with_decimal(marks.pop()) if len(marks) == 1 else cells
 
 
 def _infer_task(cells: Cells) -> tuple[str, str]:

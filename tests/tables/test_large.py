@@ -1,0 +1,194 @@
+"""Parquet that does not fit in memory: which rows decide, and one rule for schemas."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hetrisk import modelfile
+from hetrisk.blocks.files import open_parts
+from hetrisk.blocks.schema import common_schema
+from hetrisk.tables import TableError, inputs, large, read_table
+from hetrisk.tables.large import fit_parquet, pieces, sampled
+from hetrisk.tables.model import fit_table
+from hetrisk.tables.predictions import Predictions
+
+N = 3000
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "b"])
+    frame["y"] = frame["a"] + 0.3 * rng.normal(size=N)
+    return frame
+
+
+@pytest.fixture(autouse=True)
+def few_rows_are_looked_at(monkeypatch):
+    monkeypatch.setattr(large, "SAMPLED_ROWS", 400)
+    monkeypatch.setattr(large, "PIECE_ROWS", 250)
+
+
+def written(frame, folder, files=3):
+    for i, rows in enumerate(np.array_split(np.arange(len(frame)), files)):
+        frame.iloc[rows].to_parquet(folder / f"part-{i}.parquet", index=False)
+    return folder
+
+
+def test_rows_sorted_by_class_are_seen_to_the_end(table, tmp_path):
+    table["y"] = np.where(np.arange(N) < N - 100, "no", "yes")
+    model = fit_parquet(written(table, tmp_path, 1), "y")
+    assert model[-1].classes_.tolist() == ["no", "yes"]
+
+
+def test_a_class_too_rare_to_be_drawn_is_a_class(table, tmp_path):
+    table["y"] = "no"
+    table.loc[[1501, 2999], "y"] = "yes"
+    ready, total = sampled(written(table, tmp_path), "y")
+    assert total == N
+    assert (ready.frame["y"] == "yes").sum() == 2
+    assert set(ready.frame.index[ready.frame["y"] == "yes"]) == {1501, 2999}
+
+
+def test_columns_constant_or_empty_in_the_head_are_not_constant(table, tmp_path):
+    table["late"] = np.where(np.arange(N) > N - 4, 1.0, 0.0)
+    table["once"] = np.where(np.arange(N) == 17, "x", None)
+    table["never"] = 7
+    frame = sampled(written(table, tmp_path), "y")[0].frame
+    assert sorted(frame["late"].unique()) == [0.0, 1.0]
+    assert frame["once"].notna().sum() == 1
+    assert frame["never"].nunique() == 1
+    assert frame.index.is_monotonic_increasing
+    pd.testing.assert_frame_equal(frame, table.loc[frame.index], check_dtype=False)
+
+
+def test_a_column_that_counts_the_rows_does_so_in_a_sample(table, tmp_path):
+    table["anything"] = np.arange(N) * 3 + 5
+    model = fit_parquet(written(table, tmp_path), "y")
+    reasons = {out.name: out.reason for out in model[0].description_.left_out}
+    assert reasons == {"anything": "an identifier: it counts the rows"}
+
+
+def variety(table, folder):
+    """Files that differ in widths, encodings, order and columns, as years of exports do."""
+    first = table.iloc[:1000].assign(count=np.arange(1000, dtype=np.int32) % 7, town="ulm")
+    first.to_parquet(folder / "2019.parquet", index=False)
+    second = table.iloc[1000:2000].assign(count=np.arange(1000) % 7 + 0.5, town="bonn", extra=1.0)
+    second["town"] = second["town"].astype("category")
+    second[["town", "extra", "count", "y", "b", "a"]].to_parquet(folder / "2020.parquet")
+    third = table.iloc[2000:].assign(count=np.arange(1000) % 2 == 0, town="kiel", mixed="x")
+    third.to_parquet(folder / "2021.parquet", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("large_table", [False, True])
+def test_files_that_differ_are_one_table_on_every_path(table, tmp_path, monkeypatch, large_table):
+    place = variety(table, tmp_path)
+    if large_table:
+        monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
+        model = fit_parquet(place, "y")
+    else:
+        model = fit_table(read_table(place), "y")
+    about = model[0].description_
+    assert about.n_rows == N
+    assert {column.name for column in model[0].columns_} == {"a", "b", "count", "town"}
+    reasons = {out.name: out.reason for out in about.left_out}
+    assert set(reasons) == {"extra", "mixed"}
+    assert "not in every file" in reasons["extra"]
+    assert "2019.parquet' has no such column" in reasons["extra"]
+    predictions = Predictions(model, pieces(place))
+    assert sum(map(len, predictions)) == N
+
+
+def test_a_column_asked_for_that_files_disagree_about_is_an_error(table, tmp_path):
+    place = variety(table, tmp_path)
+    with pytest.raises(
+        TableError, match=r"column 'extra' cannot be used: not in every file: .*2019"
+    ):
+        fit_table(read_table(place), "y", features=["a", "extra"])
+    with pytest.raises(TableError, match="column 'mixed' cannot be used"):
+        fit_parquet(place, "mixed")
+
+
+def test_types_that_do_not_meet_name_both_files(table, tmp_path):
+    table.iloc[:10].assign(c=1).to_parquet(tmp_path / "one.parquet")
+    table.iloc[10:40].assign(c="x").to_parquet(tmp_path / "two.parquet")
+    (out,) = read_table(tmp_path).left_out
+    assert "its type changes between files: int64 in '" in out.reason
+    assert "one.parquet', " in out.reason
+    assert "two.parquet'" in out.reason
+
+
+def test_a_file_that_lacks_a_column_is_named_when_predicting(table, tmp_path):
+    written(table, tmp_path)
+    model = fit_table(read_table(tmp_path), "y")
+    table.drop(columns="a").to_parquet(tmp_path / "part-1.parquet")
+    with pytest.raises(TableError, match=r"file '.*part-1.parquet', row group 0: the table lacks"):
+        list(Predictions(model, pieces(tmp_path)))
+
+
+def test_numbers_written_by_people_are_read_alike_in_every_block(table, tmp_path):
+    """The notation is that of the sample, not of each block: 1,500 alone could be either."""
+    table["y"] = [f"{value:,.0f}" for value in 5000 + 900 * table["y"]]
+    table["a"] = [f"{value:,.2f}" for value in 2000 + 500 * table["a"]]
+    model = fit_parquet(written(table, tmp_path), "y")
+    memory = fit_table(read_table(tmp_path), "y")
+    np.testing.assert_allclose(model.predict(table), memory.predict(table), rtol=1e-6)
+    modelfile.save(model, tmp_path / "m.hetrisk")
+
+
+kinds = st.sampled_from(
+    [
+        pa.int8(),
+        pa.int64(),
+        pa.uint64(),
+        pa.float32(),
+        pa.bool_(),
+        pa.string(),
+        pa.large_string(),
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.timestamp("ns"),
+        pa.date32(),
+        pa.null(),
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(kinds, min_size=1, max_size=3))
+def test_what_meets_keeps_its_values(types):
+    """Law: files of types that meet are one table with the same values, in any order of files."""
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        tables = [pa.table({"c": pa.array([None, _one(kind)], kind)}) for kind in types]
+        paths = [Path(folder) / f"{i}.parquet" for i in range(len(types))]
+        for path, part in zip(paths, tables, strict=True):
+            pq.write_table(part, path)
+        common = common_schema(open_parts(paths))
+        backwards = common_schema(open_parts(paths[::-1]))
+    assert set(common.outside) == set(backwards.outside)
+    if common.outside:
+        assert "its type changes between files" in common.outside["c"]
+        return
+    assert common.schema.field("c").type == backwards.schema.field("c").type
+    for part in tables:
+        cast = common.conform(part).column("c").to_pylist()
+        expected = part.column("c").to_pylist()
+        assert str(cast[1])[:10] == str(expected[1])[:10] or float(cast[1]) == float(expected[1])
+
+
+def _one(kind):
+    if pa.types.is_null(kind):
+        return None
+    if pa.types.is_temporal(kind):
+        return pd.Timestamp("2020-03-01").date() if pa.types.is_date(kind) else pd.Timestamp("2020")
+    if pa.types.is_boolean(kind):
+        return True
+    text = pa.types.is_dictionary(kind) or "string" in str(kind)
+    return "x" if text else 1
