@@ -67,10 +67,12 @@ def test_a_large_folder_is_fitted_in_blocks_with_all_its_columns(folder, tmp_pat
 def test_blocks_and_memory_agree(folder, tmp_path, monkeypatch):
     table = folder[1]
     table = table.assign(a=table["a"].mask(table["b"] > 1.5))
+    place = tmp_path / "data"
+    place.mkdir()
     for i in range(3):
         part = table.iloc[i * 300 : (i + 1) * 300]
-        part.to_parquet(tmp_path / f"part-{i}.parquet", index=False)
-    arguments = ("fit", tmp_path, "-t", "sales", "-d", "label", "-d", "when", "-o")
+        part.to_parquet(place / f"part-{i}.parquet", index=False)
+    arguments = ("fit", place, "-t", "sales", "-d", "label", "-d", "when", "-o")
     assert run(*arguments, tmp_path / "memory").exit_code == 0
     monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
     assert run(*arguments, tmp_path / "blocks").exit_code == 0

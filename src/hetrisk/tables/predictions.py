@@ -200,7 +200,7 @@ class Predictions:
         except ValueError as error:  # what is wrong with a file, with its name and row group
             raise TableError(str(error)) from error
 
-    def _predict(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[Note], Counter[str]]:
+    def _predict(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[Note], list[str]]:
         try:
             return _predicted(self.pipeline, frame, self.label, self.probabilities, self.flag)
         except TableError as error:
