@@ -25,18 +25,19 @@ LEVEL = {
     "cli": 6,
 }
 # Inside core, a room imports itself and the rooms named here.
-NUMERICS, MIXTURE, RESULT = "numerics", "mixture", "result"
+NUMERICS, MIXTURE, RESULT, SETTINGS = "numerics", "mixture", "result", "settings"
 ROOMS = {
     NUMERICS: set(),
+    SETTINGS: set(),
     RESULT: {NUMERICS},
     MIXTURE: {NUMERICS, RESULT},
     "paper": {NUMERICS, MIXTURE, RESULT},
-    "sources": {NUMERICS, MIXTURE, RESULT},
+    "sources": {NUMERICS, MIXTURE, RESULT, SETTINGS},
     "reach": {NUMERICS, RESULT},
     "drift": {NUMERICS},
     "pooled": {NUMERICS, MIXTURE, RESULT},
 }
-DRIVERS = {"pricing", "search", "settings"}  # above the rooms of core: they may import any of them
+DRIVERS = {"pricing", "search"}  # above the rooms of core: they may import any of them
 CORE_MAY_IMPORT = {"__future__", "numpy", "scipy", "hetrisk"}
 
 

@@ -1,0 +1,79 @@
+"""Ask a table what nobody named: the driver, which knows only the list of questions.
+
+Each question looks at what the ones before it left. The level is shared out equally among those
+that test something, so that in one population all of them together speak up with a probability
+of ``alpha`` at most. Nothing depends on a seed or on the order of the rows: rows are put into an
+order of their own first, and every draw comes from one fixed stream.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.rows import BoolArray, IntArray, Rows, RowSource
+from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSEARCHED, UNSTABLE
+from hetrisk.core.settings import Thresholds
+from hetrisk.core.sources.base import Answer, Case, Finding, Question
+from hetrisk.core.sources.copies import LabelCopy
+from hetrisk.core.sources.effect import Effect
+from hetrisk.core.sources.hidden import Hidden
+from hetrisk.core.sources.proxy import Proxy
+
+SAMPLE_ROWS = 10_000  # rows the questions are asked of, before all rows confirm
+SEED = 0  # of that sample, and of the order of its rows
+
+QUESTIONS: tuple[Question[Any], ...] = (Effect(), Proxy(), Hidden(), LabelCopy())
+
+
+def ask(
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    keep: BoolArray,
+    thresholds: Thresholds | None = None,
+) -> Answer:
+    """Search standardised rows for columns whose relation to the target may not hold elsewhere.
+
+    Parameters
+    ----------
+    rows : standardised rows.
+    family : of the target.
+    groups : (d,) columns of one group leave or stay together.
+    keep : (d,) columns that never leave.
+    thresholds : of the search.
+    """
+    thresholds = Thresholds() if thresholds is None else thresholds
+    sample = _in_order(rows.sample(SAMPLE_ROWS, SEED))
+    nothing = np.zeros(len(groups), dtype=bool)
+    # As many as six columns would ask for are the least: below that nothing can be told.
+    if len(sample) < thresholds.fewest_rows * max(len(groups), 6):
+        return Answer(nothing, (), UNSEARCHED)
+    questions = [question for question in QUESTIONS if question.applies(family)]
+    level = thresholds.alpha / sum(question.tests for question in questions)
+    still = sample.X.std(axis=0) < 1e-12
+    left, findings = nothing, []
+    for question in questions:
+        case = Case(sample, family, groups, keep, left | still, level, thresholds)
+        finding = question.ask(case, rows)
+        findings.append(finding)
+        left = left | finding.against
+    return _answer(left, still, tuple(findings))
+
+
+def _answer(left: BoolArray, still: BoolArray, findings: tuple[Finding, ...]) -> Answer:
+    """Leave what the questions speak against; where nothing safe would be left, nothing."""
+    safe = all(finding.safe for finding in findings) and not (left | still).all()
+    if not safe:
+        return Answer(np.zeros_like(left), findings, UNSTABLE)
+    return Answer(left, findings, INVARIANT if left.any() else HOMOGENEOUS)
+
+
+def _in_order(sample: Rows) -> Rows:
+    """Rows that count, in an order that depends on nothing but the rows themselves."""
+    order = np.lexsort((*sample.X.T, sample.y))
+    order = order[sample.weight[order] > 0]
+    order = order[np.random.default_rng(SEED).permutation(len(order))]
+    return Rows(sample.X[order], sample.y[order], sample.weight[order])

@@ -1,0 +1,167 @@
+"""What is asked of a table, and what comes back: questions, findings, the answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.settings import Thresholds
+from hetrisk.core.sources.sets import EnvironmentGrams
+
+HIDDEN, PROXY, EFFECT, COPY = "hidden", "proxy", "effect", "label copy"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one question found.
+
+    Attributes
+    ----------
+    name : of the question, for people.
+    kind : "hidden", "proxy", "effect" or "label copy".
+    statistic : the score or test statistic of the strongest evidence.
+    p_value : of one population; one where nothing could be tested.
+    column_p_values : (d,) evidence against each column on its own, one where there is none.
+    against : (d,) columns it speaks against.
+    assumption : whether ``against`` rests on an assumption instead of a test.
+    safe : whether what stays is safe as far as this question can tell.
+    sentence : what was found, with its numbers.
+    partitions : environments under which the relation of these columns differs.
+    chance : for each partition that was made from y, moments of the environments that targets of
+        one population show, (x, y) standardised as the rows were; empty where y was not used.
+    """
+
+    name: str
+    kind: str
+    statistic: float
+    p_value: float
+    column_p_values: FloatArray
+    against: BoolArray
+    assumption: bool
+    safe: bool
+    sentence: str
+    partitions: tuple[Partition, ...] = ()
+    chance: tuple[tuple[EnvironmentGrams, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What all questions together say.
+
+    Attributes
+    ----------
+    leave : (d,) columns to leave out.
+    findings : one a question, in the order they were asked.
+    verdict : "homogeneous", "invariant" or "unstable" (heterogeneity is seen, and no set of
+        columns makes y one population).
+    """
+
+    leave: BoolArray
+    findings: tuple[Finding, ...]
+    verdict: str
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """All environments that were found."""
+        return tuple(partition for finding in self.findings for partition in finding.partitions)
+
+    @property
+    def p_value(self) -> FloatArray:
+        """(d,) the strongest evidence against each column."""
+        smallest: FloatArray = np.min([f.column_p_values for f in self.findings], axis=0)
+        return smallest
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a question is asked about.
+
+    Attributes
+    ----------
+    sample : standardised rows.
+    family : of the target.
+    groups : (d,) columns of one group leave or stay together.
+    keep : (d,) columns that never leave.
+    left : (d,) columns that earlier questions left out: they are not looked at.
+    level : of all tests one question makes.
+    thresholds : of the search.
+    """
+
+    sample: Rows
+    family: Family
+    groups: IntArray
+    keep: BoolArray
+    left: BoolArray
+    level: float
+    thresholds: Thresholds
+
+    @property
+    def support(self) -> IntArray:
+        """Columns still in play."""
+        return np.flatnonzero(~self.left)
+
+
+P = TypeVar("P")
+
+
+class Question(ABC, Generic[P]):
+    """A way in which relations may differ between environments that nobody named."""
+
+    name: str
+    kind: str
+    tests: bool = True  # whether it takes a share of the level
+
+    @abstractmethod
+    def applies(self, family: Family) -> bool:
+        """Whether this can be asked of such a target."""
+
+    @abstractmethod
+    def propose(self, case: Case) -> P:
+        """Columns that look suspicious, and why: what `test` needs."""
+
+    @abstractmethod
+    def test(self, case: Case, proposal: P) -> Finding:
+        """Test what was proposed, at the level of the case, and say it in a sentence."""
+
+    @abstractmethod
+    def confirm(self, case: Case, finding: Finding, rows: RowSource) -> Finding:
+        """Ask all rows about what a sample showed; return the finding as they leave it."""
+
+    def ask(self, case: Case, rows: RowSource) -> Finding:
+        """Propose and test on the sample; where there are more rows, confirm."""
+        finding = self.test(case, self.propose(case))
+        if rows.n_rows > len(case.sample) and finding.against.any():
+            finding = self.confirm(case, finding, rows)
+        return finding
+
+
+def nothing_found(question: Question[P], case: Case, p_value: float, sentence: str) -> Finding:
+    """A finding against no column."""
+    d = len(case.left)
+    return Finding(
+        name=question.name,
+        kind=question.kind,
+        statistic=0.0,
+        p_value=p_value,
+        column_p_values=np.ones(d),
+        against=np.zeros(d, dtype=bool),
+        assumption=False,
+        safe=True,
+        sentence=sentence,
+    )
+
+
+def p_text(p_value: float) -> str:
+    """A p-value in a sentence."""
+    return f"p = {p_value:.2g}" if p_value >= 1e-4 else "p below 0.0001"
+
+
+def count_text(count: int, noun: str) -> str:
+    """A number of things in a sentence."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

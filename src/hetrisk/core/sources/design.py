@@ -1,0 +1,70 @@
+"""One design for many weighted least squares fits at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+
+Single = NDArray[np.float32]
+
+RIDGE = 1e-5  # of the rows' weight, added to every column's sum of squares: a solvable system
+
+
+class Design:
+    """Columns (n, p) that many targets are regressed on, the constant first.
+
+    Attributes
+    ----------
+    Z, products : (n, p) columns and (n, p (p + 1) / 2) products of two.
+    weight : (n,) of the rows, adding up to one.
+    """
+
+    def __init__(self, Z: FloatArray, weight: FloatArray) -> None:
+        self.Z: Single = np.ascontiguousarray(Z, dtype=np.float32)
+        self.weight: Single = (weight / weight.sum()).astype(np.float32)
+        self.upper = np.triu_indices(Z.shape[1])
+        self.products: Single = np.ascontiguousarray(
+            self.Z[:, self.upper[0]] * self.Z[:, self.upper[1]]
+        )
+
+    def __len__(self) -> int:
+        return len(self.Z)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns p, the constant included."""
+        return int(self.Z.shape[1])
+
+    def rows(self, index: IntArray) -> Design:
+        """Return the design of some rows."""
+        part = object.__new__(Design)
+        part.Z = np.ascontiguousarray(self.Z[index])
+        part.products = np.ascontiguousarray(self.products[index])
+        part.weight = self.weight[index] / self.weight[index].sum()
+        part.upper = self.upper
+        return part
+
+    def fits(self, weight: Single, target: Single, mask: BoolArray) -> Single:
+        """(B, p) weighted least squares; columns where ``mask`` (B, p) is off are held at zero.
+
+        ``weight`` and ``target`` (B, n), the target already multiplied by its weight.
+        """
+        flat = (weight @ self.products).astype(np.float64)
+        p = self.n_columns
+        gram = np.empty((len(weight), p, p))
+        gram[:, self.upper[0], self.upper[1]] = flat
+        gram[:, self.upper[1], self.upper[0]] = flat
+        gram *= mask[:, :, None] & mask[:, None, :]
+        total = np.maximum(flat[:, :1], 1e-9)
+        diagonal = np.einsum("bii->bi", gram)
+        diagonal[...] = np.where(diagonal > 1e-9 * total, diagonal + RIDGE * total, total)
+        pull = (target @ self.Z).astype(np.float64) * mask
+        coef: Single = np.linalg.solve(gram, pull[..., None])[..., 0].astype(np.float32)
+        return coef
+
+    def residuals(self, Y: Single, coef: Single) -> Single:
+        """(B, n) what regressions leave of their targets."""
+        left: Single = Y - coef @ self.Z.T
+        return left

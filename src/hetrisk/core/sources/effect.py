@@ -1,0 +1,212 @@
+"""Does an effect of the target follow it in the same way everywhere?
+
+A column that the target *causes* (a symptom, a later measurement) predicts well until its mechanism
+changes. Effects give themselves away: they depend on the other columns, but not any more once
+the target is known; causes do the opposite (the collider rule of constraint-based causal
+discovery, Spirtes, Glymour and Scheines 2000). An effect is not left out for being one: its
+mechanism is tested (`hetrisk.core.sources.mechanism`), and it leaves where its spread about the
+target goes along with something else that can be seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hetrisk.core.numerics.dependence import Dependence, dependence
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
+from hetrisk.core.settings import Thresholds
+from hetrisk.core.sources.base import (
+    EFFECT,
+    Case,
+    Finding,
+    Question,
+    count_text,
+    nothing_found,
+    p_text,
+)
+from hetrisk.core.sources.mechanism import mechanism_p_values, target_basis
+from hetrisk.core.sources.multiplicity import holm
+
+CUTS = np.linspace(0.5, 0.9, 9)  # quantiles of the expected spread at which rows may be parted
+CUT = 3.0  # standard deviations beyond which a spread counts no further
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns depend on the others with and without the target known.
+
+    ``effect`` (d,) depend on the others, but not once the target is known; ``cause`` (d,) depend on
+    the others more once it is known, effects set aside.
+    """
+
+    effect: BoolArray
+    cause: BoolArray
+
+
+def roles(rows: Rows, family: Family, groups: IntArray, thresholds: Thresholds) -> Roles:
+    """Compare what columns say of each other before and after the target is known."""
+    w = rows.weight / rows.weight.sum()
+    centred = rows.X - w @ rows.X
+    known = target_basis(rows.y, family)
+    known = known - w @ known
+    plain, given = (z.T @ (w[:, None] * z) for z in (centred, _left(known, centred, w)))
+    n_rows, n_known = 1.0 / float((w**2).sum()), known.shape[1]
+    found = dependence(plain, given, n_rows, n_known, groups)
+    effect = _is_effect(found, thresholds)
+    cause = np.zeros_like(effect)
+    rest = np.flatnonzero(~effect)
+    at = np.ix_(rest, rest)
+    again = dependence(plain[at], given[at], n_rows, n_known, groups[rest])
+    cause[rest] = (again.after < thresholds.dependent) & (again.share > 1.0)
+    return Roles(effect, cause)
+
+
+def _is_effect(found: Dependence, thresholds: Thresholds) -> BoolArray:
+    free = (found.after > thresholds.independent) | (found.ratio < thresholds.dependence_left)
+    effect: BoolArray = (found.before < thresholds.dependent) & free
+    return effect
+
+
+class Effect(Question[BoolArray]):
+    """Effects of the target whose mechanism goes along with something visible."""
+
+    name = "shifting effects"
+    kind = EFFECT
+
+    def applies(self, family: Family) -> bool:
+        """Every target can have effects."""
+        return True
+
+    def propose(self, case: Case) -> BoolArray:
+        """(d,) columns that look like effects of the target."""
+        effect = np.zeros(len(case.left), dtype=bool)
+        stay = case.support
+        if len(stay) > 1:
+            seen = replace(case.sample, X=case.sample.X[:, stay])
+            effect[stay] = roles(seen, case.family, case.groups[stay], case.thresholds).effect
+        return effect
+
+    def test(self, case: Case, proposal: BoolArray) -> Finding:
+        """Test the mechanism of each, together at the level of the case (Holm)."""
+        effects = np.flatnonzero(proposal)
+        if len(effects) == 0:
+            return nothing_found(self, case, 1.0, "No column looks like an effect of the target.")
+        stay = case.support
+        place = np.searchsorted(stay, effects)
+        seen = replace(case.sample, X=case.sample.X[:, stay])
+        p = mechanism_p_values(Held(seen), case.family, case.groups[stay], place)
+        shifting = effects[holm(p, case.level)]
+        group = np.isin(case.groups, case.groups[shifting])
+        kept = np.isin(case.groups, case.groups[case.keep])
+        gone = group & ~kept & ~case.left
+        column_p_values = np.ones(len(case.left))
+        column_p_values[effects] = p
+        smallest = min(1.0, len(effects) * float(p.min()))
+        asked = f"of {count_text(len(effects), 'column')} that look like effects of the target"
+        sentence = (
+            f"{gone.sum()} {asked}, the spread goes along with other columns ({p_text(smallest)})."
+            if gone.any()
+            else f"The mechanism is the same in all rows {asked} ({p_text(smallest)})."
+        )
+        return Finding(
+            name=self.name,
+            kind=self.kind,
+            statistic=float(p.min()),
+            p_value=smallest,
+            column_p_values=column_p_values,
+            against=gone,
+            assumption=False,
+            safe=True,
+            sentence=sentence[0].upper() + sentence[1:],
+            partitions=tuple(_by_spread(case, gone)),
+        )
+
+    def confirm(self, case: Case, finding: Finding, rows: RowSource) -> Finding:
+        """Repeat the test of each mechanism on all rows."""
+        gone = np.flatnonzero(finding.against)
+        p = mechanism_p_values(rows, case.family, case.groups, gone)
+        steady = gone[p >= case.level]
+        if len(steady) == 0:
+            return finding
+        against = finding.against.copy()
+        against[np.isin(case.groups, case.groups[steady])] = False
+        sentence = finding.sentence if against.any() else "All rows show one mechanism."
+        partitions = finding.partitions if against.any() else ()
+        return replace(finding, against=against, sentence=sentence, partitions=partitions)
+
+
+@dataclass(frozen=True)
+class SpreadPartition(Partition):
+    """Rows parted by how closely an effect is expected to follow the target there.
+
+    ``coef`` (1 + m,) predicts the spread from the columns ``witnesses`` (m,) and, as the second
+    half, their squares; rows above ``cut`` are the second environment.
+    """
+
+    witnesses: IntArray
+    coef: FloatArray
+    cut: float
+
+    @property
+    def n_environments(self) -> int:
+        """Two."""
+        return 2
+
+    def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n, 2) zeros and ones; the target is not used."""
+        above = _witness_columns(X[:, self.witnesses]) @ self.coef > self.cut
+        return np.column_stack([~above, above]).astype(np.float64)
+
+
+def _by_spread(case: Case, effects: BoolArray) -> list[SpreadPartition]:
+    """One partition an effect: where other columns say that it follows the target loosely."""
+    rows, w = case.sample, case.sample.weight / case.sample.weight.sum()
+    outside = np.flatnonzero(~case.left & ~effects)
+    if len(outside) == 0:
+        return []
+    known = np.column_stack([np.ones(len(rows)), target_basis(rows.y, case.family)])
+    witnesses = _witness_columns(rows.X[:, outside])
+    parted = []
+    for j in np.flatnonzero(effects):
+        noise = np.abs(_left(known, rows.X[:, j], w))
+        spread = np.minimum(noise, CUT * np.sqrt(w @ noise**2))
+        coef = _coefficients(witnesses, _left(known, spread, w), w)
+        expected = witnesses @ coef
+        cuts = np.quantile(expected, CUTS)
+        parted.append(
+            SpreadPartition(outside, coef, float(cuts[_sharpest(expected, spread, cuts)]))
+        )
+    return parted
+
+
+def _sharpest(expected: FloatArray, spread: FloatArray, cuts: FloatArray) -> int:
+    """Number of the cut across which the spread differs most, in standard errors."""
+    scores = []
+    for cut in cuts:
+        above = expected > cut
+        count = min(int(above.sum()), int((~above).sum()))
+        gap = spread[above].mean() - spread[~above].mean() if count else 0.0
+        scores.append(gap * np.sqrt(count))
+    return int(np.argmax(scores))
+
+
+def _witness_columns(X: FloatArray) -> FloatArray:
+    near = np.clip(X, -CUT, CUT)
+    return np.column_stack([np.ones(len(X)), near, near**2])
+
+
+def _coefficients(design: FloatArray, columns: FloatArray, w: FloatArray) -> FloatArray:
+    root = np.sqrt(w)
+    rooted = (columns.T * root).T
+    coef = np.linalg.lstsq(design * root[:, None], rooted, rcond=None)[0]
+    return np.asarray(coef, dtype=np.float64)
+
+
+def _left(design: FloatArray, columns: FloatArray, w: FloatArray) -> FloatArray:
+    """Residuals of a weighted regression."""
+    left: FloatArray = columns - design @ _coefficients(design, columns, w)
+    return left

@@ -1,0 +1,215 @@
+"""One population, as flexible as the rows ask for: what y would look like if nothing differed.
+
+    y = g(x) + s(x) u,   g the columns and a few terms, s linear in a few columns and |columns|,
+
+with u in the order that nature would have given it in one population: drawn from the residuals of
+rows with a similar g, so that noise may change its shape along the mean (counts, bounded and
+censored targets do). `Population.draws` are such targets; whatever a search finds in y has to be
+more than what it finds in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.numerics.working import WorkingFit, working_fit
+from hetrisk.core.settings import Thresholds
+from hetrisk.core.sources.design import Design
+from hetrisk.core.sources.slopes import one_regression
+from hetrisk.core.sources.terms import Term, choose_terms, term_values
+
+MOST_SCALES = 10  # columns that the size of the noise may follow
+BIN_ROWS, MOST_BINS = 60, 12  # rows that a size is the mean of, and how many such means
+LEAST_SCALE = 0.1  # of the median size of the noise, that it is never taken to be below
+FAR = 5.0  # standard deviations beyond which the scale follows a column no further
+LARGEST = 6.0  # median sizes beyond which a residual counts no further for the scale
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Size of the noise, a function of one index that is linear in some of (x, |x|, g, |g|).
+
+    ``chosen`` (k,) of these columns, all clipped, ``coef`` (1 + k,) of the index; ``centre`` and
+    ``spread`` those of g. Between ``knots`` of the index the size is interpolated in ``sizes``.
+    """
+
+    chosen: IntArray
+    coef: FloatArray
+    centre: float
+    spread: float
+    knots: FloatArray
+    sizes: FloatArray
+
+    def __call__(self, X: FloatArray, mean: FloatArray) -> FloatArray:
+        """(n,) sizes at rows X (n, d) with mean g (n,)."""
+        columns = _scale_columns(X, (mean - self.centre) / self.spread)[:, self.chosen]
+        index = self.coef[0] + columns @ self.coef[1:]
+        return np.asarray(np.interp(index, self.knots, self.sizes), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Population:
+    """One population of y given x.
+
+    Attributes
+    ----------
+    terms : of the mean, beside the columns.
+    coef : (1 + d + q,) of the constant, the columns and the terms.
+    sizes : of the noise, as a function of x and g.
+    mean, scale : (n,) g and s at the rows it was fitted to.
+    unit : (n,) residuals over their scale.
+    """
+
+    terms: tuple[Term, ...]
+    coef: FloatArray
+    sizes: Scale
+    mean: FloatArray
+    scale: FloatArray
+    unit: FloatArray
+
+    def standardised(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n,) residuals of any rows over the size of the noise there."""
+        mean = self._mean_at(X)
+        unit: FloatArray = (y - mean) / self.sizes(X, mean)
+        return unit
+
+    def scale_at(self, X: FloatArray) -> FloatArray:
+        """(n,) size of the noise at any rows."""
+        return self.sizes(X, self._mean_at(X))
+
+    def _mean_at(self, X: FloatArray) -> FloatArray:
+        columns = np.column_stack([X, term_values(self.terms, X)])
+        mean: FloatArray = self.coef[0] + columns @ self.coef[1:]
+        return mean
+
+    def draws(self, count: int, block: int | None, random: np.random.Generator) -> FloatArray:
+        """(count, n) units in another order: targets of this population are g + s units.
+
+        Units change places within neighbourhoods of ``block`` rows of similar mean, whose borders
+        fall elsewhere every time; with all rows where it is None.
+        """
+        n = len(self.mean)
+        order = np.argsort(self.mean, kind="stable")
+        drawn = np.empty((count, n))
+        for units in drawn:
+            place = np.zeros(n, dtype=np.int64)
+            if block is not None and n > block:
+                place = (np.arange(n) + random.integers(block)) // block
+            shuffled = np.lexsort((random.random(n), place))
+            units[order] = self.unit[order[shuffled]]
+        return drawn
+
+
+def fit_population(rows: Rows, groups: IntArray, thresholds: Thresholds) -> Population:
+    """Fit one population to numbers: choose terms of the mean, columns of the scale, fit both."""
+    terms = choose_terms(rows, Gaussian(), groups, thresholds.term_margin)
+    columns = np.column_stack([rows.X, term_values(terms, rows.X)])
+    coefs, means = _efficient_fits(columns, rows.y[None], rows.weight)
+    coef, mean = coefs[0], means[0]
+    residual = rows.y - mean
+    sizes = _scale(rows, mean, residual, thresholds.scale_score)
+    scale = sizes(rows.X, mean)
+    return Population(terms, coef, sizes, mean, scale, residual / scale)
+
+
+def drawn_units(
+    rows: Rows, population: Population, count: int, block: int | None, random: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """(count, n) targets of one population, and the units of a population fitted to each.
+
+    Mean and scale are fitted again, terms and columns staying as they are: what their error does
+    to the units of the rows, it then does to those of the draws.
+    """
+    targets = population.mean + population.scale * population.draws(count, block, random)
+    columns = np.column_stack([rows.X, term_values(population.terms, rows.X)])
+    _, means = _efficient_fits(columns, targets, rows.weight)
+    chosen = population.sizes.chosen
+    units = np.empty_like(targets)
+    for unit, target, mean in zip(units, targets, means, strict=True):
+        sizes = _fitted_scale(rows, mean, target - mean, chosen)
+        unit[:] = (target - mean) / sizes(rows.X, mean)
+    return targets, units
+
+
+def _efficient_fits(
+    columns: FloatArray, Y: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Regressions by the likelihood of skewed or heavy-tailed noise: coefficients and means.
+
+    Least squares would blur the shape of such noise by its own error, and targets drawn from
+    blurred residuals look smoother than those of the population.
+    """
+    centre, spread = columns.mean(axis=0), columns.std(axis=0)
+    spread = np.where(spread > 1e-12, spread, 1.0)
+    Z = np.column_stack([np.ones(len(columns)), (columns - centre) / spread])
+    mask = np.ones((len(Y), Z.shape[1]), dtype=bool)
+    fitted = one_regression(Design(Z, weight), np.asarray(Y, dtype=np.float32), mask)
+    coef = fitted.coef.astype(np.float64)
+    means = coef @ Z.T
+    # The first part of the noise has mean zero; the whole noise need not.
+    off = (Y - means) @ weight / weight.sum()
+    slopes = coef[:, 1:] / spread
+    return np.column_stack([coef[:, 0] + off - slopes @ centre, slopes]), means + off[:, None]
+
+
+def _scale(rows: Rows, mean: FloatArray, residual: FloatArray, score: float) -> Scale:
+    """Size of the noise: |residual| on the columns that it follows, one by one.
+
+    A column enters while its robust score exceeds ``score``: a scale that followed chance would
+    blur the shape of the noise.
+    """
+    size, _ = _sizes(residual)
+    centre, spread = float(mean.mean()), max(float(mean.std()), 1e-12)
+    candidates = _scale_columns(rows.X, (mean - centre) / spread)
+    chosen: list[int] = []
+    while len(chosen) < MOST_SCALES:
+        fit = working_fit(
+            Rows(candidates[:, chosen], size, rows.weight), Gaussian(), np.empty((len(size), 0))
+        )
+        best = _best_column(fit, candidates, score)
+        if best is None:
+            break
+        chosen.append(best)
+    return _fitted_scale(rows, mean, residual, np.array(chosen, dtype=np.int64))
+
+
+def _fitted_scale(rows: Rows, mean: FloatArray, residual: FloatArray, chosen: IntArray) -> Scale:
+    """Index by least squares; the size along it by means of neighbours, so that it may curve."""
+    size, median = _sizes(residual)
+    centre, spread = float(mean.mean()), max(float(mean.std()), 1e-12)
+    columns = _scale_columns(rows.X, (mean - centre) / spread)[:, chosen]
+    fit = working_fit(Rows(columns, size, rows.weight), Gaussian(), np.empty((len(size), 0)))
+    index = fit.design @ fit.coef
+    bins = int(np.clip(len(size) // BIN_ROWS, 1, MOST_BINS)) if len(chosen) else 1
+    parts = np.array_split(np.argsort(index, kind="stable"), bins)
+    knots = np.array([index[part].mean() for part in parts])
+    sizes = np.array([np.average(size[part], weights=rows.weight[part]) for part in parts])
+    return Scale(
+        chosen, fit.coef, centre, spread, knots, np.maximum(sizes, LEAST_SCALE * median + 1e-12)
+    )
+
+
+def _sizes(residual: FloatArray) -> tuple[FloatArray, float]:
+    size = np.abs(residual)
+    median = float(np.median(size))
+    return np.minimum(size, LARGEST * median + 1e-12), median
+
+
+def _scale_columns(X: FloatArray, mean: FloatArray) -> FloatArray:
+    columns: FloatArray = np.column_stack([X, np.abs(X), mean, np.abs(mean)])
+    return np.clip(columns, -FAR, FAR)
+
+
+def _best_column(fit: WorkingFit, candidates: FloatArray, score: float) -> int | None:
+    left = fit.residualised(candidates)
+    before = candidates - candidates.mean(axis=0)
+    told = (left**2).sum(axis=0) > 1e-3 * (before**2).sum(axis=0)
+    total = left.T @ fit.residual
+    error = np.sqrt(np.maximum((left**2).T @ fit.residual**2, 1e-300))
+    z = np.where(told, np.abs(total) / error, 0.0)
+    best = int(np.argmax(z))
+    return best if z[best] > score else None

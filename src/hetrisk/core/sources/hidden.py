@@ -1,0 +1,215 @@
+"""Is y given x one population? If not: which columns must go, so that y given the rest is?
+
+Rows that follow different slopes, with nothing to tell them apart, show in the distribution of y
+about any mean: one regression with any noise does not describe it, two do. The calibrated score
+(`hetrisk.core.sources.score`) says whether that is more than one population would show.
+
+If it is, the two slopes do not say whom to blame: where a shortcut copies y in most rows, all
+other slopes change with it. What does is that **y given the right columns is one population
+again**. Sets to leave out are proposed by regret between the two slopes; each is asked how much
+two slopes still gain once it is gone (all sets in one batch), and those for which the gain is no
+more than chance are tested by a score of their own, the one that predicts best first.
+
+For labels there is nothing to ask: a mixture of two probabilities is a probability, so y given x
+is always one population.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.sources.base import (
+    HIDDEN,
+    Case,
+    Finding,
+    Question,
+    count_text,
+    nothing_found,
+    p_text,
+)
+from hetrisk.core.sources.score import Score, SlopePartition, score
+from hetrisk.core.sources.sets import environment_grams, proposed_sets, units_of
+from hetrisk.core.sources.slopes import gains_from
+
+DOUBTED = 6  # units of which every subset is looked at
+TESTED = 6  # sets that are tested, at most
+ROWS = 5000  # of the sample, that mixtures are fitted to
+CHANCE = 6  # draws whose environments are kept, for what chance would show
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """The score of all columns, and sets to leave out.
+
+    Attributes
+    ----------
+    score : of y given all columns in play; None where nothing was asked.
+    rows : the rows it was asked of.
+    sets : (s, d) columns to leave out.
+    gain : (s,) what two slopes still gain without them; risk : (s,) the squared error then.
+    """
+
+    score: Score | None
+    rows: Rows
+    sets: BoolArray
+    gain: FloatArray
+    risk: FloatArray
+
+
+class Hidden(Question[Suspicion]):
+    """Slopes that differ between rows which nothing tells apart."""
+
+    name = "hidden slopes"
+    kind = HIDDEN
+
+    def applies(self, family: Family) -> bool:
+        """Numbers only: see above."""
+        return family.closed_form
+
+    def propose(self, case: Case) -> Suspicion:
+        """Score all columns in play and, where that is beyond chance, propose sets to leave."""
+        rows = Rows(case.sample.X[:ROWS], case.sample.y[:ROWS], case.sample.weight[:ROWS])
+        none = np.zeros((0, len(case.left)), dtype=bool)
+        if len(case.support) == 0:
+            return Suspicion(None, rows, none, np.empty(0), np.empty(0))
+        found = score(rows, case.groups, case.thresholds, case.support, case.thresholds.noise_block)
+        if found.p_value >= case.level:
+            return Suspicion(found, rows, none, np.empty(0), np.empty(0))
+        sets = _sets(case, rows, found)
+        gain, risk = _without(case, rows, found, sets)
+        return Suspicion(found, rows, sets, gain, risk)
+
+    def test(self, case: Case, proposal: Suspicion) -> Finding:
+        """Test sets, the most plausible first, until y given the rest is one population."""
+        found = proposal.score
+        if found is None:
+            return nothing_found(self, case, 1.0, "No column is left to have two slopes.")
+        said = f"score {found.value:.1f}, {p_text(found.p_value)}"
+        if found.p_value >= case.level:
+            finding = nothing_found(
+                self, case, found.p_value, f"y given the columns is one population ({said})."
+            )
+            return replace(finding, statistic=found.value)
+        rows, gone, left = proposal.rows, np.zeros(len(case.left), dtype=bool), None
+        for leave in proposal.sets[_order(case, proposal, found)[:TESTED]]:
+            rest = np.flatnonzero(~case.left & ~leave)
+            left = score(rows, case.groups, case.thresholds, rest, case.thresholds.noise_block)
+            if left.p_value >= case.level:
+                gone = leave
+                break
+        grams = [
+            environment_grams(rows.X, draw, rows.weight, second)
+            for draw, second in zip(found.draws[:CHANCE], found.second[:CHANCE], strict=True)
+        ]
+        return Finding(
+            name=self.name,
+            kind=self.kind,
+            statistic=found.value,
+            p_value=found.p_value,
+            column_p_values=np.where(gone, found.p_value, 1.0),
+            against=gone,
+            assumption=False,
+            safe=bool(gone.any()),
+            sentence=_sentence(case, gone, said, left),
+            partitions=(found.partition(),),
+            chance=(tuple(grams),),
+        )
+
+    def confirm(self, case: Case, finding: Finding, rows: RowSource) -> Finding:
+        """Ask whether two slopes describe all rows better than one regression does.
+
+        All coefficients stay those of the sample. In one population two slopes then lose: on rows
+        they were not fitted to, what fitting had gained turns into its opposite.
+        """
+        partition = finding.partitions[0]
+        assert isinstance(partition, SlopePartition)
+        if rows.sum(partial(_gain_pass, partition=partition))[0] > 0.0:
+            return finding
+        sentence = "What a sample suggested is not borne out by all rows."
+        return nothing_found(self, case, 1.0, sentence)
+
+
+def _gain_pass(rows: Rows, partition: SlopePartition) -> FloatArray:
+    return np.array([rows.weight @ partition.log_ratio(rows.X, rows.y)])
+
+
+def _sets(case: Case, rows: Rows, found: Score) -> BoolArray:
+    """(s, d) sets of columns to leave: single units, what regret proposes, and what that mixes."""
+    members = units_of(case.groups, case.keep | case.left)
+    if len(members) == 0:
+        return np.zeros((0, len(case.left)), dtype=bool)
+    stay = np.flatnonzero(~case.left)
+    second = found.found.second[0].astype(np.float64)
+    X = rows.X[:, stay]
+    real = environment_grams(X, rows.y, rows.weight, second)
+    null = [
+        environment_grams(X, draw, rows.weight, part)
+        for draw, part in zip(found.draws[:4], found.second[:4], strict=True)
+    ]
+    fixed: BoolArray = np.logical_not(members[:, stay].any(axis=0))
+    kept = proposed_sets(real, null, members[:, stay], fixed)
+    left = ~kept
+    votes = left.sum(axis=0).astype(float)
+    single = np.eye(len(members), dtype=bool)
+    gain, _ = _without(case, rows, found, single @ members)
+    votes[int(np.argmin(gain))] += len(left)
+    order = np.argsort(-votes, kind="stable")
+    doubted = order[votes[order] > 0][:DOUBTED]
+    mixed = [
+        np.isin(np.arange(len(members)), chosen)
+        for size in range(1, len(doubted) + 1)
+        for chosen in combinations(doubted, size)
+    ]
+    units = np.unique(np.vstack([single, left[left.any(axis=1)], *mixed]), axis=0)
+    if fixed.sum() == 0:
+        units = units[~units.all(axis=1)]
+    sets: BoolArray = units @ members
+    return sets
+
+
+def _without(
+    case: Case, rows: Rows, found: Score, sets: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """(s,) gain of two slopes, and squared error of one, without each set of columns."""
+    free = found.columns.free
+    mask = np.ones((len(sets), found.design.n_columns), dtype=bool)
+    mask[:, 1 : 1 + len(free)] = ~sets[:, free]
+    # Units have the mean of all columns taken out; a smaller set must explain y itself.
+    target = rows.y * found.columns.unit / found.columns.population.scale
+    return gains_from(found.design, target, found.found.second[0], mask)
+
+
+def _order(case: Case, proposal: Suspicion, found: Score) -> IntArray:
+    """Sets that leave a gain of no more than chance come first, the smallest of them first.
+
+    Of sets of one size, the one that leaves the least gain; gains that chance alone shows are
+    alike, and there the better predictor comes first. (Not before: to leave out what predicts best
+    hides two slopes behind noise, and to keep the shortcut predicts better.)
+    """
+    mean, sd = float(found.null.mean()), float(found.null.std())
+    first = np.unique(case.groups, return_index=True)[1]
+    units = proposal.sets[:, first].sum(axis=1)
+    beyond = proposal.gain > mean + 3.0 * sd
+    gain = np.maximum(proposal.gain, mean + sd)
+    order: IntArray = np.lexsort((proposal.risk, gain, np.where(beyond, 0, units), beyond))
+    return order
+
+
+def _sentence(case: Case, gone: BoolArray, said: str, left: Score | None) -> str:
+    if not gone.any():
+        return (
+            f"y given the columns is not one population ({said}), and no set of columns was found "
+            "that makes it one."
+        )
+    units = len(np.unique(case.groups[gone]))
+    assert left is not None
+    return (
+        f"y given the columns is not one population ({said}); without "
+        f"{count_text(units, 'feature')} it is (score {left.value:.1f}, {p_text(left.p_value)})."
+    )

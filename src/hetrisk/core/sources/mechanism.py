@@ -1,0 +1,229 @@
+"""Is the mechanism of an effect the same everywhere?
+
+An effect of the target is f(y) + noise. Where one mechanism made all rows, the size of that noise
+follows y alone; where environments differ in how closely the effect follows, whatever else tells
+the environments apart tells the size of the noise as well. So the *spread* of the effect,
+|noise|^1.5, is set against *witnesses*: the other features, their squares, and the spreads of
+other effects (environments that change several mechanisms at once make these rise and fall
+together). All of them have their means given the target taken out.
+
+Each witness has a robust score z. The test adds them up, ``Q = sum_i w_i^2 z_i^2``, which under one
+mechanism is a weighted sum of chi-squared variables. The weights may look at the witnesses, not
+at the effect: rows of several environments that shift a feature leave it skewed, or heavier or
+flatter than normal, so a feature that is not normal is listened to more.
+
+All of this is sums over rows, in three passes: one test serves a sample and a cluster. The
+constants below shape the statistic; its level does not depend on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.stats import chi2, ncx2
+
+from hetrisk.core.numerics.families import Family, Multinomial
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Summed
+
+SPREAD = 1.5  # power of the noise whose mean is its spread: near efficient, yet not ruled by tails
+CUT = 3.0  # standard deviations beyond which noise and features count no further
+SQUARES = 0.5  # squared weight of the square of a feature, relative to the feature itself
+HEARD = 4.0  # squared weight of a spread, and what a feature far from normal gains
+WITNESSES = 50  # features, and spreads, that one effect is set against: those farthest from normal
+
+
+def target_basis(y: FloatArray, family: Family) -> FloatArray:
+    """(n, b) functions of the target that a mean may follow: powers, or indicators of labels."""
+    if not family.closed_form:
+        classes = family.n_classes if isinstance(family, Multinomial) else 2
+        indicators: FloatArray = (y[:, None] == np.arange(1, classes)).astype(np.float64)
+        return indicators
+    clipped = np.clip(y, -4.0, 4.0)
+    return np.column_stack([y, clipped**2, clipped**3])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Rows as columns of the test: features, their squares, and the spreads of effects.
+
+    Attributes
+    ----------
+    family : of the target.
+    effects : (m,) columns.
+    mean, deviation : (b, m) coefficients of the effects on the target, (m,) size of their noise.
+    """
+
+    family: Family
+    effects: IntArray
+    mean: FloatArray
+    deviation: FloatArray
+
+    def __call__(self, rows: Rows) -> FloatArray:
+        """(n, 2 d + m) columns."""
+        noise = rows.X[:, self.effects] - _known(rows, self.family) @ self.mean
+        spreads = np.minimum(np.abs(noise) / self.deviation, CUT) ** SPREAD
+        return np.column_stack([rows.X, np.minimum(np.abs(rows.X), CUT) ** 2, spreads])
+
+
+def mechanism_p_values(
+    rows: RowSource, family: Family, groups: IntArray, effects: IntArray
+) -> FloatArray:
+    """(m,) p-values of one mechanism: the spread of an effect about its mean depends on y alone.
+
+    Parameters
+    ----------
+    rows : standardised.
+    family : of the target.
+    groups : (d,) columns of one group are one feature.
+    effects : (m,) columns, effects of the target.
+    """
+    if len(effects) == 0:
+        return np.ones(0)
+    first = rows.sum(partial(_first_pass, family=family, effects=effects))
+    mean = _solved(first.known, first.cross)
+    left = np.maximum(first.square - (mean * first.cross).sum(axis=0), 0.0)
+    deviation = np.sqrt(np.maximum(left / max(first.powers[0, 0], 1e-300), 1e-300))
+    layout = Layout(family, effects, mean, deviation)
+    products = rows.sum(partial(_second_pass, layout=layout))
+    given = _solved(first.known, products)
+    heard = _not_normal(first)
+    witnesses = [_witnesses(heard, groups, effects, i) for i in range(len(effects))]
+    asked = tuple(columns for columns, _ in witnesses)
+    scores = rows.sum(partial(_third_pass, layout=layout, given=given, asked=asked))
+    return np.array(
+        [
+            _weighted_test(total, outer, weight)
+            for total, outer, (_, weight) in zip(scores.total, scores.outer, witnesses, strict=True)
+        ]
+    )
+
+
+def weighted_chi_squared(q: float, weights: FloatArray) -> float:
+    """Chance that ``sum_i weights_i chi^2_1`` exceeds q (Liu, Tang and Zhang 2009).
+
+    A non-central chi-squared variable with the same skewness, and kurtosis where one exists.
+    """
+    c1, c2, c3, c4 = (float((weights**k).sum()) for k in (1, 2, 3, 4))
+    if c2 <= 0:
+        return 1.0
+    skew, tail = c3 / c2**1.5, c4 / c2**2
+    if skew**2 > tail:
+        a = 1.0 / (skew - np.sqrt(skew**2 - tail))
+        shift = skew * a**3 - a**2
+        freedom = a**2 - 2.0 * shift
+    else:
+        shift, freedom = 0.0, 1.0 / tail
+    x = (q - c1) / np.sqrt(2.0 * c2) * np.sqrt(2.0 * (freedom + 2.0 * shift)) + freedom + shift
+    if x <= 0:
+        return 1.0
+    if shift <= 1e-6 * freedom:
+        return float(chi2.sf(x, freedom))
+    return float(ncx2.sf(x, freedom, shift))
+
+
+@dataclass(frozen=True)
+class _First(Summed):
+    """Products of the b functions of the target, with themselves and the effects; moments.
+
+    ``powers`` (5, d) are sums of powers of the features, ``squared_weight`` of the weights.
+    """
+
+    known: FloatArray
+    cross: FloatArray
+    square: FloatArray
+    powers: FloatArray
+    squared_weight: float
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """For each effect, (q,) sum of the scores of its witnesses and (q, q) of their products."""
+
+    total: tuple[FloatArray, ...]
+    outer: tuple[FloatArray, ...]
+
+    def __add__(self, other: _Scores) -> _Scores:
+        total = (a + b for a, b in zip(self.total, other.total, strict=True))
+        outer = (a + b for a, b in zip(self.outer, other.outer, strict=True))
+        return _Scores(tuple(total), tuple(outer))
+
+
+def _known(rows: Rows, family: Family) -> FloatArray:
+    """(n, b) constant and functions of the target that a mean or a spread may follow."""
+    basis = [np.ones(len(rows)), target_basis(rows.y, family)]
+    return np.column_stack([*basis, np.abs(rows.y)] if family.closed_form else basis)
+
+
+def _solved(gram: FloatArray, cross: FloatArray) -> FloatArray:
+    """Coefficients from normal equations, the shortest where functions of the target coincide."""
+    return np.asarray(np.linalg.lstsq(gram, cross, rcond=None)[0], dtype=np.float64)
+
+
+def _first_pass(rows: Rows, family: Family, effects: IntArray) -> _First:
+    known, x = _known(rows, family), rows.X[:, effects]
+    weighted = rows.weight[:, None] * known
+    powers = [np.ones_like(rows.X)]
+    for _ in range(4):
+        powers.append(powers[-1] * rows.X)
+    return _First(
+        known=weighted.T @ known,
+        cross=weighted.T @ x,
+        square=rows.weight @ x**2,
+        powers=np.array([rows.weight @ power for power in powers]),
+        squared_weight=float((rows.weight**2).sum()),
+    )
+
+
+def _second_pass(rows: Rows, layout: Layout) -> FloatArray:
+    known = rows.weight[:, None] * _known(rows, layout.family)
+    products: FloatArray = known.T @ layout(rows)
+    return products
+
+
+def _third_pass(
+    rows: Rows, layout: Layout, given: FloatArray, asked: tuple[IntArray, ...]
+) -> _Scores:
+    left = layout(rows) - _known(rows, layout.family) @ given
+    spreads = left[:, -len(asked) :]
+    scores = [
+        (rows.weight * spread)[:, None] * left[:, columns]
+        for spread, columns in zip(spreads.T, asked, strict=True)
+    ]
+    return _Scores(tuple(s.sum(axis=0) for s in scores), tuple(s.T @ s for s in scores))
+
+
+def _witnesses(
+    heard: FloatArray, groups: IntArray, effects: IntArray, i: int
+) -> tuple[IntArray, FloatArray]:
+    """Columns of the layout that the spread of effect i is set against, and squared weights."""
+    d, outside = len(groups), groups != groups[effects[i]]
+    features = np.argsort(-heard, kind="stable")
+    features = features[outside[features]][:WITNESSES]
+    spreads = np.argsort(-heard[effects], kind="stable")
+    spreads = spreads[outside[effects[spreads]]][:WITNESSES]
+    columns = np.concatenate([features, d + features, 2 * d + spreads])
+    own = 1.0 + np.minimum(heard[features] / 4.0, HEARD)
+    return columns, np.concatenate([own, SQUARES * own, np.full(len(spreads), HEARD)])
+
+
+def _not_normal(first: _First) -> FloatArray:
+    """(d,) statistic of Jarque and Bera: squared scores of skewness and kurtosis."""
+    total = max(float(first.powers[0, 0]), 1e-300)
+    m1, m2, m3, m4 = first.powers[1:] / total
+    variance = np.maximum(m2 - m1**2, 1e-60)
+    skew = (m3 - 3 * m1 * m2 + 2 * m1**3) / variance**1.5
+    tail = (m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4) / variance**2 - 3.0
+    rows = total**2 / max(first.squared_weight, 1e-300)
+    statistic: FloatArray = rows * (skew**2 / 6 + tail**2 / 24)
+    return statistic
+
+
+def _weighted_test(total: FloatArray, outer: FloatArray, weight: FloatArray) -> float:
+    size = np.sqrt(np.diag(outer))
+    told = size > 1e-9 * size.max(initial=0.0)
+    root = np.sqrt(weight[told]) / size[told]
+    q = float(((root * total[told]) ** 2).sum())
+    values = np.linalg.eigvalsh(outer[np.ix_(told, told)] * np.outer(root, root))
+    return weighted_chi_squared(q, np.maximum(values, 0.0))

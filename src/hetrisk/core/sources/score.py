@@ -1,0 +1,278 @@
+"""Is y given x one population? A score that knows what one population would show.
+
+The gain in mean log likelihood from one regression to two slopes (`hetrisk.core.sources.slopes`)
+is never zero: two slopes fit anything a little better, and a curve or a skewed noise a lot better.
+So the same gain is measured on targets drawn from one flexible population fitted to the rows
+(`hetrisk.core.sources.flexible`). The score is the square root of the gain (which steadies its
+spread, as of any likelihood ratio) less its mean over those targets, over their standard
+deviation; with m draws it has, in one population, about a t distribution with m - 1 degrees of
+freedom. No population is exactly what a flexible model draws, and with rows enough any lack of
+it would show: the standard deviation is therefore never taken to be below a stated misfit.
+
+Nothing here knows what y is: a column may be asked about the same way, given others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.numerics.working import working_fit
+from hetrisk.core.settings import Thresholds
+from hetrisk.core.sources.design import Design
+from hetrisk.core.sources.flexible import Population, drawn_units, fit_population
+from hetrisk.core.sources.slopes import Noise, OneRegression, TwoSlopes, gains
+from hetrisk.core.sources.terms import term_values
+
+MIXED = 24  # columns that may have two slopes; in wider tables those that matter most
+FIRST = 7  # draws after which a score that is nothing special is left at that
+SPECIAL = 1.5  # score above which all draws are made
+BLUR = 0.3  # standard deviation of what is added to units, which are of size one
+SEED = 20210  # of the draws: the same table gives the same score
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a mixture of regressions: some of x, the rest summed up in predictions.
+
+    What is regressed on them are units: residuals of the population over the size of the noise.
+    So the columns are divided by that size as well, in units of its median.
+
+    Attributes
+    ----------
+    support : (m,) columns of x that are looked at.
+    free : (k,) those with two slopes.
+    population : of the target given the support.
+    summaries : (m + q, r) weights that turn the columns of the support and the terms into r
+        predictions: what the terms say, and the columns that are not free.
+    centre, spread : (r,) of the predictions; unit : median size of the noise.
+    """
+
+    support: IntArray
+    free: IntArray
+    population: Population
+    summaries: FloatArray
+    centre: FloatArray
+    spread: FloatArray
+    unit: float
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """(n, 1 + k + r) constant, free columns, predictions, over the size of the noise."""
+        seen = X[:, self.support]
+        parts = [np.ones((len(X), 1)), X[:, self.free]]
+        if self.summaries.shape[1]:
+            every = np.column_stack([seen, term_values(self.population.terms, seen)])
+            parts.append((every @ self.summaries - self.centre) / self.spread)
+        columns: FloatArray = (
+            np.column_stack(parts) * (self.unit / self.population.scale_at(seen))[:, None]
+        )
+        return columns
+
+
+@dataclass(frozen=True)
+class Regressions:
+    """K regressions about which the noise is the same mixture of two normals.
+
+    Attributes
+    ----------
+    coef : (K, p).
+    weights : (K, 2) shares of the regressions (first) and parts of the noise (second).
+    noise : (2, 2) means, then variances, of the parts of the noise.
+    """
+
+    coef: FloatArray
+    weights: FloatArray
+    noise: FloatArray
+
+    def log_joint(self, Z: FloatArray, target: FloatArray) -> FloatArray:
+        """(n, K) log of share times density of each regression."""
+        off = (target[:, None] - Z @ self.coef.T)[:, :, None] - self.noise[0]
+        density = off**2 / self.noise[1] + np.log(2 * np.pi * self.noise[1])
+        log = np.log(self.weights) - 0.5 * density
+        joint: FloatArray = np.logaddexp(log[..., 0], log[..., 1])
+        return joint
+
+
+@dataclass(frozen=True)
+class SlopePartition(Partition):
+    """Rows told apart by which of two regressions they follow.
+
+    Attributes
+    ----------
+    columns : of the regressions.
+    target : column of x that is regressed, or -1 for y.
+    two, one : the two regressions, and the one they are set against.
+    """
+
+    columns: Columns
+    target: int
+    two: Regressions
+    one: Regressions
+
+    @property
+    def n_environments(self) -> int:
+        """Two."""
+        return 2
+
+    def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n, 2) probabilities of either regression."""
+        log = self.two.log_joint(self.columns(X), self._target(X, y))
+        share: FloatArray = np.exp(log - np.logaddexp(log[:, 0], log[:, 1])[:, None])
+        return share
+
+    def log_ratio(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n,) log density under both regressions together less that under one."""
+        Z, target = self.columns(X), self._target(X, y)
+        two = self.two.log_joint(Z, target)
+        ratio: FloatArray = np.logaddexp(two[:, 0], two[:, 1]) - self.one.log_joint(Z, target)[:, 0]
+        return ratio
+
+    def _target(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        given = X[:, self.columns.support]
+        target = y if self.target < 0 else X[:, self.target]
+        return self.columns.population.standardised(given, target)
+
+
+@dataclass(frozen=True)
+class Score:
+    """Two slopes against one population.
+
+    Attributes
+    ----------
+    value : the score; p_value : of one population.
+    gain : in mean log likelihood; null : (m,) the same on targets of one population.
+    columns, design : of the regressions.
+    found, single : the two slopes, and the one regression, of the rows (one target).
+    draws, second : (m, n) targets of one population, and their shares of the second slope.
+    """
+
+    value: float
+    p_value: float
+    gain: float
+    null: FloatArray
+    columns: Columns
+    design: Design
+    found: TwoSlopes
+    single: OneRegression
+    draws: FloatArray
+    second: FloatArray
+
+    def partition(self, target: int = -1) -> SlopePartition:
+        """The two slopes as a partition of any rows; ``target`` as in `SlopePartition`."""
+        two = Regressions(
+            self.found.coef[:, 0].astype(np.float64),
+            self.found.weights[:, :, 0].astype(np.float64),
+            _noise(self.found.noise),
+        )
+        share = float(self.single.noise.share[0])
+        one = Regressions(
+            self.single.coef[:1].astype(np.float64),
+            np.array([[1.0 - share, share]]),
+            _noise(self.single.noise),
+        )
+        return SlopePartition(self.columns, target, two, one)
+
+
+def _noise(noise: Noise) -> FloatArray:
+    return np.array([[0.0, noise.mean[0]], noise.variance[:, 0]], dtype=np.float64)
+
+
+def score(
+    rows: Rows,
+    groups: IntArray,
+    thresholds: Thresholds,
+    support: IntArray | None = None,
+    block: int | None = None,
+    mixed: int = MIXED,
+) -> Score:
+    """Ask whether y given the columns of ``support`` (all of x if None) is one population.
+
+    ``block`` rows of similar mean have noise of one shape, all rows if None. At most ``mixed``
+    columns have two slopes of their own, the others as one prediction.
+    """
+    support = np.arange(rows.X.shape[1]) if support is None else support
+    seen = Rows(np.ascontiguousarray(rows.X[:, support]), rows.y, rows.weight)
+    population = fit_population(seen, groups[support], thresholds)
+    columns = _columns(seen, population, support, mixed)
+    design = Design(columns(rows.X), rows.weight)
+    random = np.random.default_rng(SEED)
+    draws, units = drawn_units(seen, population, FIRST, block, random)
+    gain, two, one = gains(design, _blurred(np.vstack([population.unit[None], units]), random))
+    found, second = two.chosen(np.zeros(1, dtype=np.int64)), two.second[1:].astype(np.float64)
+    value = _standardised(gain, thresholds.misfit)
+    if value > SPECIAL:
+        more, units = drawn_units(seen, population, thresholds.draws - FIRST, block, random)
+        further, two, _ = gains(design, _blurred(units, random))
+        gain, draws = np.append(gain, further), np.vstack([draws, more])
+        second = np.vstack([second, two.second])
+        value = _standardised(gain, thresholds.misfit)
+    m = len(draws)
+    p_value = float(student.sf(value / np.sqrt(1.0 + 1.0 / m), m - 1))
+    return Score(
+        value, p_value, float(gain[0]), gain[1:], columns, design, found, one, draws, second
+    )
+
+
+def _blurred(units: FloatArray, random: np.random.Generator) -> FloatArray:
+    """Units with a little normal noise: edges, ties and rounding are then the same everywhere.
+
+    Draws come from residuals that the error of the fit has blurred a little. Where noise has an
+    edge (waiting times) or takes few values (counts), two slopes would take what is sharper in the
+    rows than in the draws for heterogeneity.
+    """
+    blurred: FloatArray = units + BLUR * random.standard_normal(units.shape)
+    return blurred
+
+
+def _standardised(gain: FloatArray, misfit: float) -> float:
+    """Root of the first gain in standard deviations of the others' about their mean.
+
+    ``misfit`` is added to their spread: what the fitted population may lack.
+    """
+    root = np.sqrt(np.maximum(gain, 0.0))
+    null = root[1:]
+    return float((root[0] - null.mean()) / np.hypot(null.std(ddof=1), misfit))
+
+
+def _columns(seen: Rows, population: Population, support: IntArray, mixed: int) -> Columns:
+    """Free slopes for the columns that matter most; terms and other columns as predictions."""
+    m, coef = len(support), population.coef[1:]
+    free = np.arange(m)
+    if m > mixed:
+        free = np.sort(np.argsort(-_relevance(seen, population), kind="stable")[:mixed])
+    rest = np.setdiff1d(np.arange(m), free)
+    summaries = np.zeros((len(coef), 2))
+    summaries[m:, 0] = coef[m:]
+    # Where no column has a slope of its own, the whole mean is one prediction.
+    summaries[rest, 1 if mixed else 0] = coef[rest]
+    said = np.column_stack([seen.X, term_values(population.terms, seen.X)]) @ summaries
+    varies = said.std(axis=0) > 1e-9
+    return Columns(
+        support,
+        support[free],
+        population,
+        summaries[:, varies],
+        said[:, varies].mean(axis=0),
+        said[:, varies].std(axis=0),
+        float(np.median(population.scale)),
+    )
+
+
+def _relevance(seen: Rows, population: Population) -> FloatArray:
+    """(m,) how much a column matters: to the mean, or to the size of the noise.
+
+    A slope that points one way here and the other there may have no mean, but it spreads.
+    """
+    fit = working_fit(seen, Gaussian(), np.empty((len(seen), 0)))
+    size = np.minimum(np.abs(population.unit), 3.0)
+    size = size - size.mean()
+    far = np.minimum(np.abs(seen.X), 3.0)
+    far = far - far.mean(axis=0)
+    spread = np.abs(size @ far) / np.sqrt(np.maximum(size**2 @ far**2, 1e-300))
+    relevance: FloatArray = np.maximum(np.abs(fit.z[1:]), spread)
+    return relevance

@@ -1,0 +1,131 @@
+"""Which columns to doubt: sets that regret speaks for, from the moments of two environments.
+
+Environments that were made from y are sorted by its noise, so every set of columns shows regret in
+them. Regret is therefore used to *propose*, both as it is and less what targets of one population
+show; whether y given what stays is one population is asked afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+
+REACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0)  # strengths of a shift to propose for
+EXHAUSTIVE = 12  # units up to which every set is looked at
+RIDGE = 1e-6
+
+
+@dataclass(frozen=True)
+class EnvironmentGrams:
+    """Moments of K environments: (K, q, q) means of z z', z = (1, x, y), and (K,) rows.
+
+    ``share`` (K,) of the weight, ``rows`` (K,) effective (Kish).
+    """
+
+    gram: FloatArray
+    rows: FloatArray
+    share: FloatArray
+
+
+def environment_grams(
+    X: FloatArray, y: FloatArray, weight: FloatArray, second: FloatArray
+) -> EnvironmentGrams:
+    """Moments of the two environments that share out the rows."""
+    z = np.column_stack([np.ones(len(X)), X, y])
+    gram, rows, total = [], [], []
+    for share in (1.0 - second, second):
+        w = weight * share
+        total.append(max(float(w.sum()), 1e-300))
+        rows.append(total[-1] ** 2 / max(float((w**2).sum()), 1e-300))
+        gram.append((z.T * w) @ z / total[-1])
+    return EnvironmentGrams(np.array(gram), np.array(rows), np.array(total) / sum(total))
+
+
+def regrets(grams: EnvironmentGrams, sets: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """(m,) pooled risk and largest regret beyond chance for each of m sets (m, d) of columns."""
+    keep = np.column_stack([np.ones(len(sets), dtype=bool), sets])
+    pooled = np.einsum("k,kij->ij", grams.share, grams.gram)
+    beta = _solved(pooled, keep)
+    risk = pooled[-1, -1] - beta @ pooled[:-1, -1]
+    worst = np.full(len(sets), -np.inf)
+    for gram, rows in zip(grams.gram, grams.rows, strict=True):
+        own = _solved(gram, keep)
+        gap = beta - own
+        noise = gram[-1, -1] - own @ gram[:-1, -1]
+        lost = np.einsum("mi,ij,mj->m", gap, gram[:-1, :-1], gap)
+        worst = np.maximum(worst, lost - noise * keep.sum(axis=1) / rows)
+    return risk, np.maximum(worst, 0.0)
+
+
+def proposed_sets(
+    real: EnvironmentGrams, null: list[EnvironmentGrams], members: BoolArray, fixed: BoolArray
+) -> BoolArray:
+    """(s, u) sets of units to keep: the best for some strength of shift.
+
+    ``members`` (u, d) says which columns make up a unit, ``fixed`` (d,) which always stay. Every
+    reach has its best set, by regret as it is and by regret less what chance shows.
+    """
+
+    def measured(units: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        sets = (units @ members) | fixed
+        risk, regret = regrets(real, sets)
+        return risk, regret, np.mean([regrets(grams, sets)[1] for grams in null], axis=0)
+
+    u = len(members)
+    best = []
+    if u <= EXHAUSTIVE:
+        units = (np.arange(1, 2**u)[:, None] >> np.arange(u) & 1).astype(bool)
+        risk, regret, chance = measured(units)
+        for reach in REACHES:
+            for less in (0.0, 1.0):
+                expected = risk + reach**2 * np.maximum(regret - less * chance, 0.0)
+                best.append(units[int(np.argmin(expected))])
+        return np.unique(best, axis=0)
+    for reach in REACHES[::2]:
+        for less in (0.0, 1.0):
+            best.append(_descent(measured, u, reach, less))
+    return np.unique(best, axis=0)
+
+
+Measured = Callable[[BoolArray], tuple[FloatArray, FloatArray, FloatArray]]
+
+
+def _descent(measured: Measured, u: int, reach: float, less: float) -> BoolArray:
+    """Take units out or back one at a time, from all of them, while the expected error falls."""
+
+    def expected(units: BoolArray) -> FloatArray:
+        risk, regret, chance = measured(units)
+        value: FloatArray = risk + reach**2 * np.maximum(regret - less * chance, 0.0)
+        return value
+
+    current = np.ones(u, dtype=bool)
+    value = float(expected(current[None])[0])
+    for _ in range(u):
+        near = current ^ np.eye(u, dtype=bool)
+        near = near[near.any(axis=1)]
+        values = expected(near)
+        step = int(np.argmin(values))
+        if values[step] >= value:
+            break
+        current, value = near[step], float(values[step])
+    return current
+
+
+def _solved(gram: FloatArray, keep: BoolArray) -> FloatArray:
+    """(m, p) least squares on sets (m, p) of columns, zero elsewhere."""
+    A = gram[:-1, :-1] * (keep[:, :, None] & keep[:, None, :])
+    place = np.arange(A.shape[1])
+    A[:, place, place] += np.where(keep, RIDGE, 1.0)
+    solved = np.linalg.solve(A, (gram[:-1, -1] * keep)[..., None])[..., 0]
+    return np.asarray(solved, dtype=np.float64)
+
+
+def units_of(groups: IntArray, keep: BoolArray) -> BoolArray:
+    """(u, d) columns of each unit that may leave: groups with no column to keep."""
+    free = [g for g in np.unique(groups) if not keep[groups == g].any()]
+    members: BoolArray = np.array([groups == g for g in free], dtype=bool)
+    return members.reshape(len(free), len(groups))

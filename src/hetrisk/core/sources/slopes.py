@@ -1,0 +1,368 @@
+"""One regression or two? Many targets at once, on one design.
+
+*One regression* is y = z'b + noise, where the noise is a mixture of two normals with means and
+variances of their own: heavy tails, outliers and skewed noise are then no heterogeneity. *Two
+slopes* is the same noise about two regressions,
+
+    p(y | z) = sum_k sum_l q_kl N(y; z'b_k + m_l, v_l),   k, l in {1, 2},   m_1 = 0,
+
+which holds one regression as the case b_1 = b_2, so that the gain in mean log likelihood from the
+one to the other speaks of slopes alone. Both are fitted by EM (expectation conditional
+maximisation, Meng and Rubin 1993), for a batch of B targets side by side: the Gram matrices of all
+of them are one product of (B, n) weights with the (n, p (p + 1) / 2) products of the design's
+columns. Sums are in single precision, which is ample for differences of 1e-4 in a mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.sources.design import Design, Single
+
+FLOOR = 1e-4  # least variance of a part of the noise, relative to that of one regression
+LEAST_SHARE = 0.015  # of the rows, that either slope keeps: a component cannot shrink to a few rows
+TAIL = 0.15  # share of the rows that a start gives to the second slope
+FAR = 3.0  # standard deviations beyond which a start looks no further
+SHORT, LONG = 4, 40  # iterations of a start, and of those carried on
+CARRIED = 2  # starts carried on
+START_ROWS = 800  # rows the starts are compared on
+TOL = 2e-5  # gain in mean log likelihood below which EM stops
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Two normals for each of B targets: means 0 and ``mean``, (2, B) variances.
+
+    ``share`` (B,) is that of the second, ``one`` (B,) the mean square about one regression.
+    """
+
+    mean: Single
+    variance: Single
+    share: Single
+    one: Single
+
+    def repeated(self, times: int) -> Noise:
+        """Every target's noise several times in a row."""
+        parts = (self.mean, self.variance, self.share, self.one)
+        return Noise(*(np.repeat(part, times, axis=-1) for part in parts))
+
+
+@dataclass(frozen=True)
+class OneRegression:
+    """One regression a target: (B,) mean log likelihoods, (B, p) coefficients, the noise."""
+
+    log_likelihood: Single
+    coef: Single
+    noise: Noise
+
+
+@dataclass(frozen=True)
+class TwoSlopes:
+    """Two regressions a target.
+
+    Attributes
+    ----------
+    log_likelihood : (B,) mean over the rows.
+    coef : (2, B, p).
+    weights : (2, 2, B) q_kl: slopes first, parts of the noise second.
+    noise : the two normals.
+    second : (B, n) share of the second regression in each row.
+    """
+
+    log_likelihood: Single
+    coef: Single
+    weights: Single
+    noise: Noise
+    second: Single
+
+    def chosen(self, index: IntArray) -> TwoSlopes:
+        """Return some of the targets."""
+        noise = Noise(
+            self.noise.mean[index],
+            self.noise.variance[:, index],
+            self.noise.share[index],
+            self.noise.one[index],
+        )
+        return TwoSlopes(
+            self.log_likelihood[index],
+            self.coef[:, index],
+            self.weights[..., index],
+            noise,
+            self.second[index],
+        )
+
+
+def _col(values: Single) -> Single:
+    column: Single = values[:, None]
+    return column
+
+
+def _normalised(logs: list[Single], weight: Single) -> Single:
+    """Turn log densities into shares, in place; return the (B,) mean log likelihoods."""
+    # Subtract the row maximum: densities of distant rows underflow.
+    top = logs[0].copy()
+    for log in logs[1:]:
+        np.maximum(top, log, out=top)
+    total = np.zeros_like(top)
+    for log in logs:
+        log -= top
+        np.exp(log, out=log)
+        total += log
+    for log in logs:
+        log /= total
+    likelihood: Single = (top + np.log(total)) @ weight
+    return likelihood
+
+
+def _log_normal(left: Single, variance: Single, share: Single) -> Single:
+    """Log of share times normal density at residuals (B, n), constants left out."""
+    log = left * left
+    log *= _col(np.float32(-0.5) / variance)
+    log += _col(np.log(share) - np.float32(0.5) * np.log(variance))
+    return log
+
+
+def one_regression(
+    design: Design, Y: Single, mask: BoolArray, iterations: int = 60, tol: float = 2e-6
+) -> OneRegression:
+    """Fit one regression to each target: the best of three starts, wide or skewed either way."""
+    w, starts = design.weight, 3
+    coef = design.fits(np.broadcast_to(w, Y.shape), w * Y, mask)
+    left = design.residuals(Y, coef)
+    one = np.maximum((left * left) @ w, np.float32(1e-12))
+    sd = np.sqrt(one)
+    mean = np.stack([0.0 * sd, sd, -sd], axis=1).ravel()
+    variance = np.stack(
+        [
+            np.stack([0.4 * one, 0.7 * one, 0.7 * one], axis=1).ravel(),
+            np.stack([3.0 * one, one, one], axis=1).ravel(),
+        ]
+    )
+    Y, left, one, coef, mask = (np.repeat(a, starts, axis=0) for a in (Y, left, one, coef, mask))
+    share: Single = np.full(len(Y), 0.25, dtype=np.float32)
+    before = np.full(len(Y), -np.inf, dtype=np.float32)
+    for _ in range(iterations):
+        logs = [
+            _log_normal(left, variance[0], np.subtract(1, share, dtype=np.float32)),
+            _log_normal(left - _col(mean), variance[1], share),
+        ]
+        likelihood = _normalised(logs, w)
+        if np.all(likelihood - before < tol):
+            break
+        before = likelihood
+        first, second = logs
+        total = np.maximum(second @ w, np.float32(1e-9))
+        share = np.clip(total, 0.01, 0.99)
+        tight, wide = first * _col(one / variance[0]), second * _col(one / variance[1])
+        both = tight + wide
+        coef = design.fits(w * both, w * (both * Y - wide * _col(mean)), mask)
+        left = design.residuals(Y, coef)
+        mean = (second * left) @ w / total
+        off = left - _col(mean)
+        variance = np.stack(
+            [
+                (first * left * left) @ w / np.maximum(first @ w, np.float32(1e-9)),
+                (second * off * off) @ w / total,
+            ]
+        )
+        variance = np.maximum(variance, FLOOR * one)
+    best = np.argmax(likelihood.reshape(-1, starts), axis=1) + starts * np.arange(len(Y) // starts)
+    noise = Noise(mean[best], variance[:, best], share[best], one[best])
+    return OneRegression(likelihood[best], coef[best], noise)
+
+
+@dataclass
+class _Running:
+    """Targets whose EM still runs: what the next iteration needs of them."""
+
+    place: IntArray
+    Y: Single
+    mask: BoolArray
+    coef: Single
+    weights: Single
+    mean: Single
+    variance: Single
+    one: Single
+
+    def keep(self, going: BoolArray) -> None:
+        self.place, self.Y, self.mask = self.place[going], self.Y[going], self.mask[going]
+        self.coef, self.weights = self.coef[:, going], self.weights[:, going]
+        self.mean, self.variance = self.mean[going], self.variance[:, going]
+        self.one = self.one[going]
+
+
+def two_slopes(
+    design: Design,
+    Y: Single,
+    second: Single,
+    noise: Noise,
+    mask: BoolArray,
+    iterations: int = LONG,
+    tol: float = TOL,
+) -> TwoSlopes:
+    """Fit two regressions to each target from shares (B, n); EM stops target by target."""
+    w, B = design.weight, len(Y)
+    share = np.clip(second @ w, LEAST_SHARE, 1 - LEAST_SHARE)
+    weights = np.stack(
+        [
+            (1 - share) * (1 - noise.share),
+            (1 - share) * noise.share,
+            share * (1 - noise.share),
+            share * noise.share,
+        ]
+    )
+    coef = np.stack([design.fits(w * r, w * r * Y, mask) for r in (1 - second, second)])
+    run = _Running(np.arange(B), Y, mask, coef, weights, noise.mean, noise.variance, noise.one)
+    done = TwoSlopes(
+        np.full(B, -np.inf, dtype=np.float32),
+        np.zeros_like(coef),
+        np.zeros_like(weights),
+        Noise(np.zeros_like(noise.mean), np.ones_like(noise.variance), noise.share, noise.one),
+        np.array(second),
+    )
+    before = done.log_likelihood.copy()
+    for iteration in range(iterations):
+        left = [design.residuals(run.Y, run.coef[k]) for k in (0, 1)]
+        shares = [
+            _log_normal(
+                left[k] - _col(run.mean) if part else left[k],
+                run.variance[part],
+                run.weights[2 * k + part],
+            )
+            for k in (0, 1)
+            for part in (0, 1)
+        ]
+        likelihood = _normalised(shares, w)
+        still = likelihood - before >= tol
+        still |= iteration < 2
+        if iteration == iterations - 1:
+            still[:] = False
+        if not still.all():
+            _store(done, run, ~still, likelihood, shares)
+            if not still.any():
+                break
+            run.keep(still)
+            likelihood = likelihood[still]
+            shares, left = [s[still] for s in shares], [r[still] for r in left]
+        before = likelihood
+        _maximise(design, run, shares, left)
+    return TwoSlopes(
+        done.log_likelihood, done.coef, done.weights.reshape(2, 2, B), done.noise, done.second
+    )
+
+
+def _store(
+    done: TwoSlopes, run: _Running, which: BoolArray, likelihood: Single, shares: list[Single]
+) -> None:
+    place = run.place[which]
+    done.log_likelihood[place] = likelihood[which]
+    done.coef[:, place] = run.coef[:, which]
+    done.weights[:, place] = run.weights[:, which]
+    done.noise.mean[place] = run.mean[which]
+    done.noise.variance[:, place] = run.variance[:, which]
+    done.second[place] = (shares[2] + shares[3])[which]
+
+
+def _maximise(design: Design, run: _Running, shares: list[Single], left: list[Single]) -> None:
+    """Weights, noise, then slopes: each the best given the others."""
+    w = design.weight
+    weights = np.stack([s @ w for s in shares])
+    second = np.clip(weights[2] + weights[3], LEAST_SHARE, 1 - LEAST_SHARE)
+    size = np.maximum(np.stack([weights[0] + weights[1], weights[2] + weights[3]]), 1e-9)
+    kept = np.stack([1 - second, second]) / size
+    run.weights = np.clip(weights * np.repeat(kept, 2, axis=0), 1e-4, 1.0).astype(np.float32)
+    parts = [np.maximum(weights[part] + weights[2 + part], 1e-6) for part in (0, 1)]
+    run.mean = (shares[1] * left[0] + shares[3] * left[1]) @ w / parts[1]
+    off = [r - _col(run.mean) for r in left]
+    run.variance = np.stack(
+        [
+            (shares[0] * left[0] ** 2 + shares[2] * left[1] ** 2) @ w / parts[0],
+            (shares[1] * off[0] ** 2 + shares[3] * off[1] ** 2) @ w / parts[1],
+        ]
+    )
+    run.variance = np.maximum(run.variance, FLOOR * run.one)
+    scale = [_col(run.one / v) for v in run.variance]
+    coef = []
+    for k in (0, 1):
+        wide = shares[2 * k + 1] * scale[1]
+        both = shares[2 * k] * scale[0] + wide
+        target = w * (both * run.Y - wide * _col(run.mean))
+        coef.append(design.fits(w * both, target, run.mask))
+    run.coef = np.stack(coef)
+
+
+def gains(
+    design: Design, Y: FloatArray, mask: BoolArray | None = None
+) -> tuple[FloatArray, TwoSlopes, OneRegression]:
+    """(B,) gain in mean log likelihood of two slopes over one regression, and both.
+
+    EM starts from tails: the rows where residual times column is farthest out, either side, for
+    every column, and the rows of large residuals. They are compared after a few iterations on some
+    of the rows; the best few are carried to the end.
+    """
+    Y32: Single = np.ascontiguousarray(Y, dtype=np.float32)
+    mask = np.ones((len(Y32), design.n_columns), dtype=bool) if mask is None else mask
+    one = one_regression(design, Y32, mask)
+    left = design.residuals(Y32, one.coef)
+    n = len(design)
+    some = np.linspace(0, n - 1, min(n, START_ROWS)).astype(np.int64)
+    small = design.rows(some)
+    starts = _starts(small, left[:, some])
+    B, m = starts.shape[:2]
+    tried = two_slopes(
+        small,
+        np.repeat(Y32[:, some], m, axis=0),
+        starts.reshape(B * m, -1),
+        one.noise.repeated(m),
+        np.repeat(mask, m, axis=0),
+        SHORT,
+        -np.inf,
+    )
+    best = np.argsort(-tried.log_likelihood.reshape(B, m), axis=1, kind="stable")[:, :CARRIED]
+    place = (best + m * np.arange(B)[:, None]).ravel()
+    k = best.shape[1]
+    Yk, noise = np.repeat(Y32, k, axis=0), one.noise.repeated(k)
+    gap = design.residuals(Yk, tried.coef[0, place]) ** 2
+    gap -= design.residuals(Yk, tried.coef[1, place]) ** 2
+    second = 1.0 / (1.0 + np.exp(-np.clip(gap / _col(noise.one), -30.0, 30.0)))
+    found = two_slopes(design, Yk, second, noise, np.repeat(mask, k, axis=0))
+    top = np.argmax(found.log_likelihood.reshape(B, k), axis=1) + k * np.arange(B)
+    chosen = found.chosen(top)
+    return (chosen.log_likelihood - one.log_likelihood).astype(np.float64), chosen, one
+
+
+def gains_from(
+    design: Design, y: FloatArray, second: Single, mask: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """(B,) the same gains for one target and many sets of columns, from known shares (n,).
+
+    Also (B,) the mean squared error of least squares on each set.
+    """
+    Y = np.repeat(np.asarray(y, dtype=np.float32)[None], len(mask), axis=0)
+    one = one_regression(design, Y, mask, iterations=30)
+    start = np.repeat(second[None], len(mask), axis=0)
+    two = two_slopes(design, Y, start, one.noise, mask, iterations=30)
+    gain: FloatArray = (two.log_likelihood - one.log_likelihood).astype(np.float64)
+    return gain, one.noise.one.astype(np.float64)
+
+
+def _starts(design: Design, left: Single) -> Single:
+    """(B, 2 p - 1, n) shares of the second slope to start from."""
+    sd = np.sqrt(np.maximum((left * left) @ design.weight, np.float32(1e-12)))
+    far = np.clip(left / _col(sd), -FAR, FAR)
+    starts = []
+    for column in np.clip(design.Z[:, 1:], -FAR, FAR).T:
+        for sign in (1, -1):
+            starts.append(_tail(sign * far * column, TAIL))
+    starts.append(_tail(np.abs(far), 2 * TAIL))
+    stacked: Single = np.stack(starts, axis=1)
+    return stacked
+
+
+def _tail(value: Single, share: float) -> Single:
+    place = int((1 - share) * (value.shape[1] - 1))
+    cut = np.partition(value, place, axis=1)[:, place]
+    return np.where(value > _col(cut), np.float32(0.9), np.float32(0.05))

@@ -1,0 +1,311 @@
+"""A mean that may bend: the columns, plus a few terms the rows ask for.
+
+A search for environments must not take a curve for a shift. So the mean is given every chance to
+bend first: steps, hinges and powers of a column, products of two (a slope that turns at a step of
+another column among them) and of three columns, kinks |x_i +- x_j|, and products of what has been
+chosen with anything else. Terms enter one by one (Friedman 1991, multivariate adaptive regression
+splines, has the same plan), each only when its robust score is far above what the best of that many
+candidates would reach by chance, so linear data stay linear. A step's place is then moved to where
+it explains most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.numerics.working import MOST_LEVERAGE, WorkingFit, working_fit
+
+MOST_TERMS = 16
+CLIP = 8.0  # columns are clipped here in powers and products: one far row must not make a term
+KNOTS = np.linspace(0.1, 0.9, 9)  # quantiles at which one column may step or bend
+TURNS = np.linspace(0.1, 0.9, 5)  # quantiles at which the slope of another column may turn
+FINE = np.linspace(0.03, 0.97, 60)  # quantiles a chosen knot may be moved to
+FINALISTS = 40  # candidates whose score is computed exactly
+ACTIVE = 40  # columns that products with steps, and of three, are sought among
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A function of one column, or the kink of two."""
+
+    kind: str
+    columns: tuple[int, ...]
+    knot: float = 0.0
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """(n,) values."""
+        return SHAPES[self.kind](X, self.columns, self.knot)
+
+
+@dataclass(frozen=True)
+class Term:
+    """A product of atoms."""
+
+    atoms: tuple[Atom, ...]
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """(n,) values."""
+        value = self.atoms[0](X)
+        for atom in self.atoms[1:]:
+            value = value * atom(X)
+        return value
+
+    @property
+    def columns(self) -> frozenset[int]:
+        """Columns the term looks at."""
+        return frozenset(column for atom in self.atoms for column in atom.columns)
+
+
+def _clipped(X: FloatArray, j: int) -> FloatArray:
+    return np.clip(X[:, j], -CLIP, CLIP)
+
+
+Shape = Callable[[FloatArray, tuple[int, ...], float], FloatArray]
+SHAPES: dict[str, Shape] = {
+    "column": lambda X, c, knot: _clipped(X, c[0]),
+    "step": lambda X, c, knot: (X[:, c[0]] > knot).astype(np.float64),
+    "hinge": lambda X, c, knot: np.abs(X[:, c[0]] - knot),
+    "square": lambda X, c, knot: _clipped(X, c[0]) ** 2,
+    "cube": lambda X, c, knot: _clipped(X, c[0]) ** 3,
+    "difference": lambda X, c, knot: np.abs(X[:, c[0]] - X[:, c[1]]),
+    "sum": lambda X, c, knot: np.abs(X[:, c[0]] + X[:, c[1]]),
+}
+MOVABLE = ("step", "hinge")
+
+
+def term_values(terms: tuple[Term, ...], X: FloatArray) -> FloatArray:
+    """(n, q) values of the terms, zero columns where there are none."""
+    if not terms:
+        return np.empty((len(X), 0))
+    return np.column_stack([term(X) for term in terms])
+
+
+def two_valued(x: FloatArray) -> bool:
+    """Whether a column holds two values only."""
+    return bool(np.all((x == x.min(initial=np.inf)) | (x == x.max(initial=-np.inf))))
+
+
+def choose_terms(rows: Rows, family: Family, groups: IntArray, margin: float) -> tuple[Term, ...]:
+    """Add terms to the linear fit one by one while one is significant.
+
+    Each time the candidate that explains most enters, among those whose robust score z exceeds
+    ``sqrt(2 log P) + margin`` for P candidates. ``groups`` keeps columns of one category apart:
+    products within a group say nothing.
+    """
+    chosen: tuple[Term, ...] = ()
+    if len(rows) < 5 * (rows.X.shape[1] + 2):
+        return chosen
+    candidates = _Candidates(rows, family, groups)
+    for _ in range(MOST_TERMS):
+        fit = working_fit(rows, family, term_values(chosen, rows.X))
+        found = _best_term(candidates, fit, chosen, margin)
+        if found is None:
+            break
+        chosen = (*chosen, _moved(found, rows.X, fit))
+    return (*chosen, *_completed(chosen, rows.X))
+
+
+def _completed(chosen: tuple[Term, ...], X: FloatArray) -> list[Term]:
+    """Hinges at all knots for columns that bend more than once: a curve, not a kink or two."""
+    alone = [term.atoms[0].columns[0] for term in chosen if len(term.columns) == 1]
+    curved = [j for j in dict.fromkeys(alone) if alone.count(j) > 1]
+    return [
+        Term((Atom("hinge", (j,), float(knot)),))
+        for j in curved
+        for knot in np.unique(np.quantile(X[:, j], KNOTS))
+    ]
+
+
+Scored = tuple[list[Term], FloatArray, int]
+
+
+class _Candidates:
+    """The dictionary of terms over one table, scored against residuals by matrix products."""
+
+    def __init__(self, rows: Rows, family: Family, groups: IntArray) -> None:
+        self.X, self.groups = rows.X, groups
+        d = self.X.shape[1]
+        singles = [j for j in range(d) if not two_valued(self.X[:, j])]
+        active = _active(rows, family)
+        self.single = [atom for j in singles for atom in _curves(self.X[:, j], j)]
+        pairs = [Atom("column", (j,)) for j in range(d)]
+        for j in singles:
+            if active[j]:
+                knots = np.unique(np.quantile(self.X[:, j], TURNS))
+                pairs += [Atom("step", (j,), float(k)) for k in knots]
+        self.paired = pairs
+        self.single_values = _centred(
+            np.column_stack([a(self.X) for a in self.single])
+            if self.single
+            else np.empty((len(self.X), 0))
+        )
+        values = np.column_stack([atom(self.X) for atom in pairs])
+        # Steps are centred, so that a product with one is not mostly the other factor again.
+        values[:, d:] -= values[:, d:].mean(axis=0)
+        self.pair_values = values
+        own = groups[[atom.columns[0] for atom in pairs]]
+        self.left, self.right = np.nonzero(np.triu(own[:, None] != own[None, :], 1))
+        self.active = np.flatnonzero(active)
+
+    def scored(self, residual: FloatArray, chosen: tuple[Term, ...]) -> Iterator[Scored]:
+        """Best terms of every kind, their scores, and how many candidates there were."""
+        square = residual**2
+        yield _front(
+            _score(residual @ self.single_values, square @ self.single_values**2),
+            lambda i: Term((self.single[i],)),
+        )
+        z = _pair_scores(self.pair_values, self.pair_values, residual)[self.left, self.right]
+        yield _front(z, lambda i: Term((self.paired[self.left[i]], self.paired[self.right[i]])))
+        yield from self._kinks(residual, square)
+        yield self._triples(residual)
+        if chosen:
+            values = _centred(term_values(chosen, self.X))
+            z = _pair_scores(values, self.pair_values, residual).ravel()
+            m = len(self.paired)
+            yield _front(z, lambda i: Term((*chosen[i // m].atoms, self.paired[i % m])))
+
+    def _kinks(self, residual: FloatArray, square: FloatArray) -> Iterator[Scored]:
+        for i in self.active[:-1]:
+            others = [j for j in self.active if j > i and self.groups[j] != self.groups[i]]
+            if not others:
+                continue
+            atoms = [Atom(kind, (int(i), int(j))) for kind in ("difference", "sum") for j in others]
+            one, rest = self.X[:, [i]], self.X[:, others]
+            values = _centred(np.abs(np.hstack([one - rest, one + rest])))
+            z = _score(residual @ values, square @ values**2)
+            yield _front(z, _single(atoms))
+
+    def _triples(self, residual: FloatArray) -> Scored:
+        """Products of three columns, scored as matrix products of pairs with singles."""
+        columns = self.active
+        clipped = np.clip(self.X[:, columns], -CLIP, CLIP)
+        own = self.groups[columns]
+        apart = own[:, None] != own[None, :]
+        places: list[IntArray] = [np.empty((0, 3), dtype=np.int64)]
+        scores: list[FloatArray] = [np.empty(0)]
+        for a in range(len(columns) - 2):
+            rest = clipped[:, a + 1 :]
+            z = _pair_scores(clipped[:, [a]] * rest, rest, residual)
+            b, c = np.triu_indices(len(z), 1)
+            told = apart[a, a + 1 + b] & apart[a, a + 1 + c] & apart[a + 1 + b, a + 1 + c]
+            b, c = b[told], c[told]
+            places.append(np.column_stack([np.full(len(b), a), a + 1 + b, a + 1 + c]))
+            scores.append(z[b, c])
+        place = columns[np.concatenate(places)]
+        return _front(
+            np.concatenate(scores),
+            lambda i: Term(tuple(Atom("column", (int(j),)) for j in place[i])),
+        )
+
+
+def _single(atoms: list[Atom]) -> Callable[[int], Term]:
+    return lambda i: Term((atoms[i],))
+
+
+def _curves(x: FloatArray, j: int) -> list[Atom]:
+    knots = np.unique(np.quantile(x, KNOTS))
+    atoms = [Atom(kind, (j,), float(k)) for k in knots for kind in MOVABLE]
+    return [*atoms, Atom("square", (j,)), Atom("cube", (j,))]
+
+
+def _active(rows: Rows, family: Family) -> BoolArray:
+    """(d,) columns that matter most to the mean or to the size of the residuals."""
+    d = rows.X.shape[1]
+    if d <= ACTIVE:
+        return np.ones(d, dtype=bool)
+    fit = working_fit(rows, family, np.empty((len(rows), 0)))
+    size = np.abs(fit.residual) - np.abs(fit.residual).mean()
+    said = [np.abs(fit.z[1:])]
+    for column in (rows.X, np.abs(rows.X)):
+        centred = _centred(column.copy())
+        said.append(_score(size @ centred, size**2 @ centred**2))
+    top = np.argsort(-np.max(said, axis=0), kind="stable")[:ACTIVE]
+    active: BoolArray = np.isin(np.arange(d), top)
+    return active
+
+
+def _best_term(
+    candidates: _Candidates, fit: WorkingFit, chosen: tuple[Term, ...], margin: float
+) -> Term | None:
+    parts = list(candidates.scored(fit.residual, chosen))
+    threshold = np.sqrt(2 * np.log(max(sum(count for *_, count in parts), 2))) + margin
+    z = np.concatenate([scores for _, scores, _ in parts])
+    terms = [term for names, _, _ in parts for term in names]
+    # Scores so far ignore what the design explains of a candidate; the front is scored exactly.
+    front = [terms[i] for i in np.argsort(-z, kind="stable")[:FINALISTS] if z[i] > threshold / 2]
+    if not front:
+        return None
+    values = term_values(tuple(front), candidates.X)
+    exact, size, told = _residualised(fit, values)
+    total = exact.T @ fit.residual
+    entitled = told & (_robust_score(fit, exact, size, total) > threshold)
+    gain = np.where(entitled, total**2 / size, 0.0)
+    best = int(np.argmax(gain))
+    return front[best] if gain[best] > 0 else None
+
+
+def _moved(term: Term, X: FloatArray, fit: WorkingFit) -> Term:
+    """Move the knots of a term, one after the other, to where it explains most."""
+    atoms = list(term.atoms)
+    for place, atom in enumerate(atoms):
+        if atom.kind not in MOVABLE:
+            continue
+        knots = np.unique(np.quantile(X[:, atom.columns[0]], FINE))
+        moved = [Atom(atom.kind, atom.columns, float(k)) for k in knots]
+        others = Term((*atoms[:place], *atoms[place + 1 :])) if len(atoms) > 1 else None
+        rest = 1.0 if others is None else others(X)[:, None]
+        values = np.column_stack([m(X) for m in moved]) * rest
+        exact, size, told = _residualised(fit, values)
+        gain = np.where(told, (exact.T @ fit.residual) ** 2 / size, 0.0)
+        atoms[place] = moved[int(np.argmax(gain))]
+    return Term(tuple(atoms))
+
+
+def _residualised(fit: WorkingFit, values: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Columns less what the design explains, their sizes, and whether much of them is left."""
+    exact = fit.residualised(values)
+    size = (fit.curvature[:, None] * exact**2).sum(axis=0)
+    before = (fit.curvature[:, None] * _centred(values.copy()) ** 2).sum(axis=0)
+    told = size > 1e-3 * before
+    return exact, np.where(told, size, 1.0), told
+
+
+def _robust_score(
+    fit: WorkingFit, added: FloatArray, size: FloatArray, total: FloatArray
+) -> FloatArray:
+    """Score of each column as if it had entered, by the errors (HC3) of the residuals it leaves.
+
+    The residuals before it enters still hold what it explains: in a product of three that is a
+    few large rows, and against those it would seem no more than their chance.
+    """
+    curved = fit.curvature[:, None] * added
+    leverage = fit.leverage[:, None] + curved * added / size
+    left = fit.residual[:, None] - curved * (total / size)
+    left /= 1.0 - np.minimum(leverage, MOST_LEVERAGE)
+    return _score(total, (added**2 * left**2).sum(axis=0))
+
+
+def _centred(values: FloatArray) -> FloatArray:
+    values -= values.mean(axis=0)
+    return values
+
+
+def _score(total: FloatArray, square: FloatArray) -> FloatArray:
+    score: FloatArray = np.abs(total) / np.sqrt(np.maximum(square, 1e-300))
+    return score
+
+
+def _pair_scores(left: FloatArray, right: FloatArray, residual: FloatArray) -> FloatArray:
+    """(a, b) scores of all products of a column on the left with one on the right."""
+    total = (left * residual[:, None]).T @ right
+    return _score(total, (left**2 * (residual**2)[:, None]).T @ right**2)
+
+
+def _front(z: FloatArray, name: Callable[[int], Term]) -> Scored:
+    best = np.argsort(-z, kind="stable")[:FINALISTS]
+    return [name(int(i)) for i in best], z[best], len(z)

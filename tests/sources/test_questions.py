@@ -1,0 +1,210 @@
+"""Proxies, effects, copies of a label, and the driver that asks them all."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hetrisk.core.numerics.families import Bernoulli
+from hetrisk.core.numerics.rows import Held, Rows
+from hetrisk.core.settings import Thresholds
+from hetrisk.core.sources.copies import LabelCopy, explained
+from hetrisk.core.sources.effect import Effect, roles
+from hetrisk.core.sources.multiplicity import holm
+from hetrisk.core.sources.proxy import Proxy
+from sources.made import asked, case_of, flipping, one_population, standardised
+
+
+def proxied(seed, n=2000):
+    """A product the line cannot draw, and a column that follows it in nine rows of ten."""
+    rng = np.random.default_rng(seed)
+    S = rng.standard_normal((n, 3))
+    f = S @ [0.5, -1.0, 1.0] + S[:, 0] * S[:, 1] * S[:, 2]
+    v = np.where(rng.random(n) < 0.9, f, -f) + 0.4 * rng.laplace(size=n)
+    return np.column_stack([S, v, rng.standard_normal(n)]), f + 0.3 * rng.standard_normal(n)
+
+
+def spreading(seed, n=900, spreads=(0.3, 1.5), shift=1.5):
+    """Two environments that shift the causes; an effect that is noisier in the second."""
+    rng = np.random.default_rng(seed)
+    second = np.arange(n) < n // 3
+    X = rng.standard_normal((n, 3)) + shift * second[:, None] * [1.0, -1.0, 0.0]
+    y = X @ [1.0, -0.5, 0.8] + 0.5 * rng.standard_normal(n)
+    effect = y + np.where(second, spreads[1], spreads[0]) * rng.standard_normal(n)
+    return np.column_stack([X, effect]), y
+
+
+def found(question, rows, **given):
+    case = case_of(rows, **given)
+    return question.test(case, question.propose(case))
+
+
+def test_a_proxy_that_forks_leaves():
+    finding = found(Proxy(), standardised(*proxied(0)))
+    assert np.flatnonzero(finding.against).tolist() == [3]
+    assert finding.partitions[0].target == 3
+    assert not finding.chance
+
+
+def test_a_proxy_that_follows_in_one_way_everywhere_stays():
+    rng = np.random.default_rng(1)
+    S = rng.standard_normal((2000, 3))
+    f = S @ [0.5, -1.0, 1.0] + S[:, 0] * S[:, 1] * S[:, 2]
+    X = np.column_stack([S, f + 0.6 * rng.standard_normal(2000)])
+    question, case = Proxy(), case_of(standardised(X, f + 0.3 * rng.standard_normal(2000)))
+    suspects = question.propose(case)
+    assert suspects.columns.tolist() == [3]
+    assert not question.test(case, suspects).against.any()
+
+
+def test_linear_rows_have_no_suspect():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((600, 4))
+    rows = standardised(X, X @ [1, 1, 0, 0.5] + rng.standard_normal(600))
+    finding = found(Proxy(), rows)
+    assert finding.p_value == 1.0
+    assert "No column stands in" in finding.sentence
+
+
+def test_proxies_are_confirmed_by_all_rows_or_not():
+    question, case = Proxy(), case_of(standardised(*proxied(0)))
+    finding = question.test(case, question.propose(case))
+    assert question.confirm(case, finding, Held(standardised(*proxied(5)))).against[3]
+    X, y = proxied(6)
+    X[:, 3] = np.random.default_rng(6).standard_normal(len(y))
+    assert not question.confirm(case, finding, Held(standardised(X, y))).against.any()
+
+
+def test_effects_are_told_from_causes():
+    rows = standardised(*spreading(0))
+    seen = roles(rows, case_of(rows).family, np.arange(4), Thresholds())
+    assert seen.effect.tolist() == [False, False, False, True]
+
+
+def test_an_effect_leaves_where_its_spread_goes_along_with_other_columns():
+    shifting = found(Effect(), standardised(*spreading(1)))
+    assert np.flatnonzero(shifting.against).tolist() == [3]
+    steady = found(Effect(), standardised(*spreading(1, spreads=(0.6, 0.6))))
+    assert not steady.against.any()
+    assert "the same in all rows" in steady.sentence
+
+
+def test_the_environments_of_an_effect_part_rows_by_its_expected_spread():
+    X, y = spreading(2)
+    rows = standardised(X, y)
+    (partition,) = found(Effect(), rows).partitions
+    share = partition.responsibilities(rows.X, rows.y)
+    assert set(np.unique(share)) == {0.0, 1.0}
+    second = np.arange(len(y)) < len(y) // 3
+    assert np.corrcoef(share[:, 1], second)[0, 1] > 0.4
+
+
+def test_steady_effects_are_cleared_by_all_rows():
+    question, case = Effect(), case_of(standardised(*spreading(1)))
+    finding = question.test(case, question.propose(case))
+    all_rows = Held(standardised(*spreading(3, n=3000, spreads=(0.6, 0.6))))
+    assert not question.confirm(case, finding, all_rows).against.any()
+    assert question.confirm(case, finding, Held(standardised(*spreading(4, n=3000)))).against[3]
+
+
+def labels(seed, n=3000, wrong=0.08):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 5))
+    y = (rng.random(n) < 1 / (1 + np.exp(-X[:, :4] @ [1.0, -1.0, 1.5, 0.7]))).astype(float)
+    X[:, 4] = np.where(rng.random(n) < wrong, 1 - y, y)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return Rows(np.ascontiguousarray(X), y, np.ones(n))
+
+
+def test_a_copy_of_a_label_leaves_by_assumption_unless_it_is_to_be_kept():
+    finding = found(LabelCopy(), labels(0), family=Bernoulli())
+    assert np.flatnonzero(finding.against).tolist() == [4]
+    assert finding.assumption
+    assert finding.p_value == 1.0
+    assert "assumption" in finding.sentence
+    keep = np.arange(5) == 4
+    assert not found(LabelCopy(), labels(0), family=Bernoulli(), keep=keep).against.any()
+
+
+def test_a_copy_stays_where_the_others_do_not_explain_the_label():
+    rows = labels(1)
+    X = rows.X.copy()
+    X[:, :4] = np.random.default_rng(1).standard_normal((len(rows), 4)) + 0.05 * rows.y[:, None]
+    finding = found(LabelCopy(), Rows(X, rows.y, rows.weight), family=Bernoulli())
+    assert not finding.against.any()
+
+
+def test_explained_share_and_rise():
+    rows = labels(2)
+    every = np.ones(5, dtype=bool)
+    assert explained(rows, Bernoulli(), every, every) == pytest.approx((1.0, 1.0))
+    share, rise = explained(rows, Bernoulli(), np.arange(5) < 4, every)
+    assert 0 < share < 1 < rise
+
+
+@given(p=st.lists(st.floats(0, 1), min_size=1, max_size=8), level=st.floats(0.001, 0.2))
+def test_holm_rejects_no_more_than_each_alone_and_no_less_than_bonferroni(p, level):
+    p = np.array(p)
+    rejected = holm(p, level)
+    assert not np.any(rejected & (p > level))
+    assert np.all(rejected | (p > level / len(p)))
+
+
+@pytest.mark.parametrize(("make", "leave"), [(flipping, [3]), (spreading, [3]), (proxied, [3])])
+def test_the_driver_leaves_what_the_questions_speak_against(make, leave):
+    answer = asked(standardised(*make(0)))
+    assert answer.verdict == "invariant"
+    assert np.flatnonzero(answer.leave).tolist() == leave
+    assert answer.partitions
+    assert answer.p_value[leave[0]] < 0.01
+
+
+def test_one_population_is_homogeneous():
+    verdicts = [asked(standardised(*one_population(seed))).verdict for seed in range(6)]
+    assert verdicts.count("homogeneous") >= 5
+
+
+def test_neither_the_order_of_rows_nor_that_of_columns_nor_their_scale_matters():
+    X, y = flipping(0)
+    plain = asked(standardised(X, y))
+    rng = np.random.default_rng(0)
+    order, columns = rng.permutation(len(y)), rng.permutation(4)
+    moved = asked(standardised(X[order], y[order]))
+    assert [f.statistic for f in moved.findings] == [f.statistic for f in plain.findings]
+    assert np.array_equal(moved.leave, plain.leave)
+    turned = asked(standardised(X[:, columns], y))
+    assert np.array_equal(turned.leave, plain.leave[columns])
+    scaled = asked(standardised(100.0 * X - 3.0, -2.0 * y + 1.0))
+    assert np.array_equal(scaled.leave, plain.leave)
+
+
+def test_too_few_rows_are_not_searched():
+    X, y = flipping(0, n=25)
+    answer = asked(standardised(X, y))
+    assert answer.verdict == "unsearched"
+    assert not answer.leave.any()
+
+
+def test_rows_without_weight_do_not_count():
+    X, y = flipping(0)
+    bad = np.vstack([X, np.full((5, 4), 50.0)])
+    weight = np.append(np.ones(len(y)), np.zeros(5))
+    rows = standardised(X, y)
+    more = Rows(np.vstack([rows.X, bad[-5:]]), np.append(rows.y, np.full(5, -90.0)), weight)
+    assert [f.statistic for f in asked(more).findings] == [
+        f.statistic for f in asked(rows).findings
+    ]
+
+
+def test_columns_of_one_group_leave_together():
+    X, y = flipping(0)
+    answer = asked(standardised(X, y), groups=np.array([0, 1, 2, 2]))
+    assert np.flatnonzero(answer.leave).tolist() == [2, 3]
+
+
+def test_there_are_at_most_fifteen_thresholds_and_each_says_where_it_is_from():
+    from dataclasses import fields
+
+    names = [field.name for field in fields(Thresholds)]
+    assert len(names) <= 15
+    assert all(name in Thresholds.__doc__ for name in names)
