@@ -23,7 +23,11 @@ def is_dask(X: Any) -> bool:
 
 
 def as_blocks(
-    X: Any, y: Any = None, weight: Any = None, environments: np.ndarray | None = None
+    X: Any,
+    y: Any = None,
+    weight: Any = None,
+    environments: np.ndarray | None = None,
+    hints: Any = None,
 ) -> Blocks:
     """Return rows as blocks, wherever they live.
 
@@ -33,10 +37,16 @@ def as_blocks(
         weights and environments: the other arguments must then be None).
     y : (n,) targets; None for blocks, or for dask rows to predict.
     weight : (n,) sample weights, or None.
-    environments : (n, K) responsibilities, or None.
+    environments : (n, K) responsibilities, or None; labels (n,) for dask rows.
+    hints : (n, m) side information, or None.
     """
     if isinstance(X, Blocks):
-        given = {"y": y, "sample_weight": weight, "environments": environments}
+        given = {
+            "y": y,
+            "sample_weight": weight,
+            "environments": environments,
+            "hints": hints,
+        }
         for name, value in given.items():
             if value is not None:
                 raise ValueError(
@@ -47,7 +57,7 @@ def as_blocks(
     if is_dask(X):
         from hetrisk.blocks.dask import DaskBlocks
 
-        return DaskBlocks(X, y, weight=weight, environments=environments)
+        return DaskBlocks(X, y, weight=weight, environments=environments, hints=hints)
     if y is None:
         raise ValueError("y must be given when X is an array; got None.")
     return ArrayBlocks(np.asarray(X), np.asarray(y), weight, environments)

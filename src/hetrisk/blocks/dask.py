@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, TypeVar
 
@@ -31,9 +31,11 @@ from hetrisk.blocks.base import (
     one_hot,
     take,
 )
+from hetrisk.blocks.hints import as_frame, described, hint_matrix
 from hetrisk.blocks.memory import ArrayBlocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
+from hetrisk.core.result import HintColumn
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")
@@ -52,6 +54,7 @@ class DaskBlocks(Blocks):
         are rechunked), or an array in memory; None for rows to predict.
     weight : (n,) sample weights, as ``y``, or None for ones.
     environments : (n,) labels or (n, K) responsibilities, as ``y``, or None.
+    hints : (n, m) side information, as ``y``: a dask dataframe, series or array, or None.
     classes : labels of the target in the order of their codes, or None for a numeric target.
 
     Attributes
@@ -66,10 +69,11 @@ class DaskBlocks(Blocks):
         *,
         weight: Any = None,
         environments: Any = None,
+        hints: Any = None,
         classes: Sequence[object] | np.ndarray | None = None,
     ) -> None:
         # A collection kept on the workers by persist() is forgotten with its last reference.
-        self._collections = (X, y, weight, environments)
+        self._collections = (X, y, weight, environments, hints)
         self._samples = SampleCache()
         self._names = _check_features(X)
         self._n_features = int(X.shape[1])
@@ -82,11 +86,13 @@ class DaskBlocks(Blocks):
             "y": _aligned(y, self.lengths, "y"),
             "sample_weight": _aligned(weight, self.lengths, "sample_weight"),
             "environments": _aligned(environments, self.lengths, "environments"),
+            "hints": _aligned(hints, self.lengths, "hints"),
         }
         self._has_target = y is not None
         self.classes = None if classes is None else check_classes(classes)
         labelled = environments is not None and environments.ndim == 1
         self.environment_labels = self._distinct("environments") if labelled else None
+        self.hint_columns = () if hints is None else self._describe_hints()
 
     @property
     def n_rows(self) -> int:
@@ -162,8 +168,20 @@ class DaskBlocks(Blocks):
         other._samples = SampleCache()
         nothing: list[Any] = [None] * len(self.lengths)
         other._columns = dict.fromkeys(self._columns, nothing) | {"X": self._columns["X"]}
-        other._has_target, other.environment_labels = False, None
+        other._has_target, other.environment_labels, other.hint_columns = False, None, ()
         return other
+
+    def _describe_hints(self) -> tuple[HintColumn, ...]:
+        """What the hints are; a column at a time travels from the workers."""
+        frames = [delayed(as_frame, pure=False)(part) for part in self._columns["hints"]]
+        names: list[str] = _compute([delayed(list, pure=False)(frames[0])])[0]
+
+        def parts(position: int) -> list[pd.Series]:
+            return _compute([delayed(_column, pure=False)(f, position) for f in frames])
+
+        return tuple(
+            described(str(name), i, partial(parts, i), self.n_rows) for i, name in enumerate(names)
+        )
 
     def _distinct(self, name: str) -> np.ndarray:
         task = delayed(_labels_of, pure=False)
@@ -175,8 +193,9 @@ class DaskBlocks(Blocks):
         """Rows of each partition that has any, by its number."""
         rows = delayed(_rows, pure=False)
         columns = zip(*self._columns.values(), strict=True)
+        starts = np.cumsum([0, *self.lengths]).tolist()
         return {
-            i: rows(i, *parts, self.classes, self.environment_labels)
+            i: rows(i, *parts, self.classes, self.environment_labels, self.hint_columns, starts[i])
             for i, parts in enumerate(columns)
             if self.lengths[i]
         }
@@ -251,8 +270,11 @@ def _rows(
     y: Any,
     weight: Any,
     environments: Any,
+    hints: Any,
     classes: np.ndarray | None,
     environment_labels: np.ndarray | None,
+    hint_columns: tuple[HintColumn, ...],
+    start: int,
 ) -> Rows:
     """Rows of a partition, checked: every value finite, every column as long as X."""
     n = len(X)
@@ -271,7 +293,20 @@ def _rows(
         target,
         sample_weight,
         _responsibilities(environments, n, environment_labels, number),
+        _hint_values(hints, hint_columns),
+        start,
     )
+
+
+def _hint_values(hints: Any, columns: tuple[HintColumn, ...]) -> FloatArray | None:
+    if hints is None:
+        return None
+    frame = as_frame(hints)
+    return hint_matrix([_column(frame, i) for i in range(len(columns))], columns)
+
+
+def _column(frame: pd.DataFrame, position: int) -> pd.Series:
+    return frame.iloc[:, position]
 
 
 def _responsibilities(
@@ -309,7 +344,7 @@ def _numbers(values: Any, n: int, name: str, number: int) -> FloatArray:
 
 def _partition_sum(function: Callable[[Rows], T], rows: Rows) -> T:
     """Sum over a partition in blocks that fit the cache, on the one thread of the task."""
-    source = ArrayBlocks(rows.X, rows.y, rows.weight, rows.environments)
+    source = ArrayBlocks(rows.X, rows.y, rows.weight, rows.environments, rows.hints, rows.start)
     return source.stride_sum(function, range(0, source.n_rows, source.block_rows))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +24,7 @@ from hetrisk.blocks.base import (
     one_hot,
     take,
 )
+from hetrisk.blocks.hints import described, hint_matrix
 from hetrisk.blocks.stream import in_order, read_ahead
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 
@@ -49,6 +51,8 @@ class ParquetBlocks(Blocks):
         all files must have the same columns.
     weight : name of a column of sample weights, or None for ones.
     environments : name of a column of environment labels, or None.
+    hints : names of columns of side information: numbers, dates or categories, missing values
+        allowed. They are no features.
     classes : labels of the target in the order of their codes, or None for a numeric target
         (classifiers find the labels themselves, in one pass over the target).
     block_rows : rows in a block; None for blocks of 4 MB.
@@ -56,6 +60,7 @@ class ParquetBlocks(Blocks):
     Attributes
     ----------
     environment_labels : distinct values of the environments column, sorted, or None.
+    hint_columns : what the hints are.
 
     Examples
     --------
@@ -77,17 +82,25 @@ class ParquetBlocks(Blocks):
         *,
         weight: str | None = None,
         environments: str | None = None,
+        hints: Sequence[str] | str = (),
         classes: Sequence[object] | np.ndarray | None = None,
         block_rows: int | None = None,
     ) -> None:
         self.path, self.target, self.weight, self.environments = path, target, weight, environments
+        self.hints = (hints,) if isinstance(hints, str) else tuple(hints)
         self.parts = files.open_parts(files.parquet_paths(path))
+        starts = np.cumsum([0, *(part.n_rows for part in self.parts)]).tolist()
+        self._first_rows = {p.path: first for p, first in zip(self.parts, starts, strict=False)}
         self._samples = SampleCache()
         self.features = self._feature_columns(features)
         self.block_rows = block_rows or max(256, BLOCK_BYTES // (8 * (len(self.features) + 1)))
         self.classes = None if classes is None else check_classes(classes)
         self._check()
         self.environment_labels = None if environments is None else self._distinct(environments)
+        self.hint_columns = tuple(
+            described(name, i, partial(self._hint_parts, name), self.n_rows)
+            for i, name in enumerate(self.hints)
+        )
 
     @property
     def n_rows(self) -> int:
@@ -139,7 +152,9 @@ class ParquetBlocks(Blocks):
 
     def without_target(self) -> ParquetBlocks:
         """Return the same features alone: the other columns are not read."""
-        return self._altered(target=None, weight=None, environments=None, classes=None)
+        return self._altered(
+            target=None, weight=None, environments=None, hints=(), hint_columns=(), classes=None
+        )
 
     def _altered(self, **changes: Any) -> ParquetBlocks:
         """Return the same files with other columns or classes."""
@@ -153,7 +168,7 @@ class ParquetBlocks(Blocks):
         return concatenate(list(in_order(self._take, read_ahead(self._chosen_batches(chosen)))))
 
     def _feature_columns(self, features: Sequence[str] | None) -> tuple[str, ...]:
-        roles = [self.target, self.weight, self.environments]
+        roles = [self.target, self.weight, self.environments, *self.hints]
         if features is None:
             files.check_same_columns(self.parts)
             return tuple(name for name in self.parts[0].schema.names if name not in roles)
@@ -166,6 +181,10 @@ class ParquetBlocks(Blocks):
             raise ValueError(f"features must name at least one column; '{self.path}' leaves none.")
         if len(set(self.features)) < len(self.features):
             raise ValueError(f"features must be distinct; got {list(self.features)}.")
+        files.require(self.parts, *self.hints)
+        for hint in self.hints:
+            if hint in self.features:
+                raise ValueError(f"hints column {hint!r} is also in features.")
         for role in ("target", "weight", "environments"):
             if getattr(self, role) in self.features:
                 raise ValueError(f"{role} column {getattr(self, role)!r} is also in features.")
@@ -180,7 +199,7 @@ class ParquetBlocks(Blocks):
 
     @property
     def _columns(self) -> list[str]:
-        roles = [self.target, self.weight, self.environments]
+        roles = [self.target, self.weight, self.environments, *self.hints]
         return [*self.features, *(name for name in roles if name)]
 
     def _batches(self) -> Iterator[tuple[files.ParquetPart, int, pa.RecordBatch]]:
@@ -222,6 +241,8 @@ class ParquetBlocks(Blocks):
             self._targets(part, row, batch),
             self._weights(part, row, batch),
             self._environments(part, row, batch),
+            self._hints(batch),
+            self._first_rows[part.path] + row,
         )
 
     def _features(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
@@ -262,6 +283,17 @@ class ParquetBlocks(Blocks):
             return None
         position = files.codes(batch, self.environments, part, row, self.environment_labels)
         return one_hot(position, len(self.environment_labels))
+
+    def _hints(self, batch: pa.RecordBatch) -> FloatArray | None:
+        if not self.hints:
+            return None
+        values = [batch.column(name).to_pandas() for name in self.hints]
+        return hint_matrix(values, self.hint_columns)
+
+    def _hint_parts(self, name: str) -> Iterator[pd.Series]:
+        for part in self.parts:
+            for _, batch in files.batches(part, [name], 1 << 20):
+                yield batch.column(name).to_pandas()
 
     def _distinct(self, column: str) -> np.ndarray:
         found: pa.Array | None = None

@@ -24,6 +24,7 @@ from sklearn.utils.extmath import softmax
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
+from hetrisk.blocks import as_blocks as as_far_blocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core import search
 from hetrisk.core.drift.reference import measure
@@ -151,7 +152,10 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         self
         """
         self._check_settings(environments, hints)
-        rows, family = self._check(X, y, sample_weight, environments)
+        if is_out_of_core(X):
+            X = as_far_blocks(X, y, sample_weight, environments, hints)
+            y = sample_weight = None
+        rows, family = self._check(X, y, sample_weight)
         rows, side = _carrying(rows, environments, hints)
         scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
         standard = rows.standardised(scale.centre, scale.divisor)
@@ -209,8 +213,6 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         return self.environment_proba_.argmax(axis=1)
 
     def _check_settings(self, environments: Any, hints: Any) -> None:
-        if not np.isfinite(self.reach):
-            raise ValueError(f"reach must be finite; got {self.reach}.")
         if self.form == "directions" and self.final_estimator is not None:
             raise ValueError(
                 "form='directions' shrinks the coefficients of a linear model; final_estimator "
@@ -321,9 +323,7 @@ class _HRM(FittedReprMixin, BaseEstimator, ABC):
         return rows.standardised(self._scale.centre, self._scale.divisor)
 
     @abstractmethod
-    def _check(
-        self, X: Any, y: Any, sample_weight: Any, environments: Any
-    ) -> tuple[Blocks, Family]:
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
         """Rows in blocks, and the family of their target."""
 
     @abstractmethod
@@ -416,11 +416,8 @@ class HRMRegressor(RegressorMixin, _HRM):
             return by_features(self, X, line)
         return by_features(self, X, self._on_support("predict"))
 
-    def _check(
-        self, X: Any, y: Any, sample_weight: Any, environments: Any
-    ) -> tuple[Blocks, Family]:
-        far = environments if is_out_of_core(X) else None
-        return check_regression_rows(self, X, y, sample_weight, far)
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
+        return check_regression_rows(self, X, y, sample_weight)
 
     def _linear_model(self) -> Any:
         self.intercept_ = float(self.intercept_)
@@ -450,11 +447,8 @@ class HRMClassifier(ClassifierMixin, _HRM):
             return by_features(self, X, shares)
         return by_features(self, X, self._on_support("predict_proba"))
 
-    def _check(
-        self, X: Any, y: Any, sample_weight: Any, environments: Any
-    ) -> tuple[Blocks, Family]:
-        far = environments if is_out_of_core(X) else None
-        return check_classification_rows(self, X, y, sample_weight, far)
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
+        return check_classification_rows(self, X, y, sample_weight)
 
     def _linear_model(self) -> Any:
         self.coef_, self.intercept_ = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
@@ -507,11 +501,6 @@ def _silent(message: str) -> None:
 def _carrying(rows: Blocks, environments: Any, hints: Any) -> tuple[Blocks, SideInformation]:
     """Rows that carry what is known about them, and a description of it."""
     if not isinstance(rows, ArrayBlocks):
-        if hints is not None:
-            raise ValueError(
-                f"hints must be None when X is {type(rows).__name__}; name the columns there, as "
-                "in ParquetBlocks(..., hints=[...])."
-            )
         return rows, side_of(rows)
     side = read_side(environments, hints, rows.n_rows)
     return rows.carrying(side.shares, side.values), side

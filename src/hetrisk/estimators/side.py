@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 
 from hetrisk.blocks import Blocks
+from hetrisk.blocks.hints import as_frame, described, hint_numbers
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.result import HintColumn, Labels
-
-DAY = np.timedelta64(1, "D")
 
 
 @dataclass(frozen=True)
@@ -138,17 +137,7 @@ def _hint_columns(hints: Any, n_rows: int) -> list[tuple[str, pd.Series]]:
     """Hints as named columns."""
     if hints is None:
         return []
-    if hasattr(hints, "to_pandas"):
-        hints = hints.to_pandas()
-    if isinstance(hints, pd.Series):
-        hints = hints.to_frame(hints.name if hints.name is not None else "hint")
-    if not isinstance(hints, pd.DataFrame):
-        array = np.asarray(hints)
-        array = array[:, None] if array.ndim == 1 else array
-        if array.ndim != 2:
-            raise ValueError(f"hints must be (n,) or (n, m); got {array.ndim} axes.")
-        names = ["hint"] if array.shape[1] == 1 else [f"hint{j}" for j in range(array.shape[1])]
-        hints = pd.DataFrame({name: array[:, j] for j, name in enumerate(names)})
+    hints = as_frame(hints)
     _check_length("hints", hints, n_rows)
     if hints.shape[1] == 0:
         raise ValueError("hints must have at least one column; got none.")
@@ -156,26 +145,10 @@ def _hint_columns(hints: Any, n_rows: int) -> list[tuple[str, pd.Series]]:
 
 
 def _hint(name: str, values: pd.Series, position: int) -> tuple[FloatArray, HintColumn]:
-    """A hint as numbers: days for dates, codes for categories."""
-    if values.isna().all():
-        raise ValueError(f"hint {name!r} holds no value: all {len(values)} are missing.")
+    """A hint as numbers, and what it is."""
     values = values.reset_index(drop=True).infer_objects()
-    missing = bool(values.isna().any())
-    if pd.api.types.is_datetime64_any_dtype(values.dtype):
-        stamps = values.dt.tz_localize(None) if values.dt.tz is not None else values
-        days = (stamps.to_numpy("datetime64[ns]") - np.datetime64(0, "D")) / DAY
-        return np.where(values.isna(), np.nan, days), HintColumn(
-            name, "date", position, missing=missing
-        )
-    numeric = pd.api.types.is_numeric_dtype(values.dtype)
-    if numeric and not pd.api.types.is_bool_dtype(values.dtype):
-        numbers = values.to_numpy(np.float64, na_value=np.nan)
-        if np.isinf(numbers).any():
-            raise ValueError(f"hint {name!r} must be finite or missing; got an infinite value.")
-        return numbers, HintColumn(name, "number", position, missing=missing)
-    codes, levels = pd.factorize(values.astype("string"), sort=True)
-    coded = np.where(codes < 0, np.nan, codes.astype(np.float64))
-    return coded, HintColumn(name, "category", position, tuple(map(str, levels)), missing)
+    column = described(name, position, lambda: [values], len(values))
+    return hint_numbers(values, column), column
 
 
 def _check_length(name: str, given: Any, n_rows: int) -> None:

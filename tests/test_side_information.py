@@ -1,0 +1,190 @@
+"""Environments and hints as users pass them: in memory, in Parquet, on dask; and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.estimators.side import kept_columns, read_side
+
+
+def rows(n=600, d=4, seed=0):
+    """A last column whose slope changes sign in the second of three shops."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    shop = np.array(["a", "b", "c"])[np.arange(n) % 3]
+    y = X[:, 0] + np.where(shop == "b", -2.0, 2.0) * X[:, -1] + 0.3 * rng.standard_normal(n)
+    return X, y, shop
+
+
+def day(shop):
+    return pd.Timestamp("2020-01-01") + pd.to_timedelta(
+        np.select([shop == "a", shop == "b"], [0, 400], 800) + np.arange(len(shop)) % 300, "D"
+    )
+
+
+def hint_of(kind, shop):
+    return {
+        "category": pd.Series(shop, name="shop").astype("category"),
+        "text": pd.Series(shop, name="shop"),
+        "number": pd.Series(pd.factorize(shop)[0], name="shop"),
+        "date": pd.Series(day(shop), name="day"),
+        "array": shop,
+    }[kind]
+
+
+def test_named_environments_leave_out_the_column_that_flips():
+    X, y, shop = rows()
+    model = HRMRegressor().fit(X, y, environments=shop)
+    assert model.verdict_ == "invariant"
+    assert model.support_.tolist() == [True, True, True, False]
+    assert model.environment_labels_ == ("a", "b", "c")
+    assert np.array_equal(np.array(["a", "b", "c"])[model.environments_], shop)
+    assert model.break_even_ <= model.reach
+    assert model.sources_[0].column == 3
+    assert len(model.leave_one_out_) == 3
+
+
+@pytest.mark.parametrize("kind", ["category", "text", "number", "date", "array"])
+def test_a_hint_of_any_kind_does_what_the_names_do(kind):
+    X, y, shop = rows()
+    model = HRMRegressor().fit(X, y, hints=hint_of(kind, shop))
+    assert model.support_.tolist() == [True, True, True, False]
+    assert [s.kind for s in model.sources_ if s.used] == ["hinted"]
+
+
+def test_hints_with_missing_values_and_beside_useless_ones():
+    X, y, shop = rows()
+    rng = np.random.default_rng(1)
+    hints = pd.DataFrame({"noise": rng.random(len(y)), "shop": shop})
+    hints.loc[rng.random(len(y)) < 0.2, "shop"] = None
+    model = HRMRegressor().fit(X, y, hints=hints)
+    assert [s.used for s in model.sources_] == [False, True]
+    assert "no effect" in model.sources_[0].sentence
+    assert not model.support_[-1]
+
+
+def test_many_thin_sites_fall_into_kinds():
+    X, y, shop = rows(1200)
+    # The site says which shop, and there are two hundred of them.
+    site = np.char.add(shop, (np.arange(len(y)) % 198 // 3).astype(str))
+    model = HRMRegressor().fit(X, y, hints=pd.Series(site, name="site"))
+    assert not model.support_[-1]
+    assert "kind" in model.environment_labels_[0]
+
+
+def test_responsibilities_are_taken_as_they_are():
+    X, y, shop = rows()
+    shares = np.eye(3)[pd.factorize(shop)[0]] * 0.94 + 0.02
+    model = HRMRegressor().fit(X, y, environments=shares)
+    assert not model.support_[-1]
+
+
+def test_keep_and_groups_are_respected():
+    X, y, shop = rows()
+    assert HRMRegressor(keep=[3]).fit(X, y, environments=shop).support_[-1]
+    groups = [0, 1, 2, 2]
+    support = HRMRegressor(feature_groups=groups).fit(X, y, environments=shop).support_
+    assert support[2] == support[3]
+
+
+def test_reach_zero_is_plain_least_squares():
+    X, y, shop = rows()
+    model = HRMRegressor(reach=0).fit(X, y, environments=shop)
+    Z = np.column_stack([np.ones(len(y)), X])
+    assert np.allclose(model.coef_, np.linalg.lstsq(Z, y, rcond=None)[0][1:], atol=1e-8)
+
+
+def test_labels_of_two_and_three_classes():
+    X, y, shop = rows(900)
+    two = HRMClassifier().fit(X, y > 0, environments=shop)
+    three = HRMClassifier().fit(X, np.digitize(y, [-1, 1]), environments=shop)
+    assert not two.support_[-1]
+    assert not three.support_[-1]
+
+
+@pytest.mark.parametrize("form", ["columns", "directions"])
+def test_memory_parquet_and_dask_agree(tmp_path, form):
+    pytest.importorskip("pyarrow")
+    dd = pytest.importorskip("dask.dataframe")
+    from hetrisk.blocks import ParquetBlocks
+
+    X, y, shop = rows()
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y, shop=shop, day=day(shop))
+    frame[:250].to_parquet(tmp_path / "0.parquet")
+    frame[250:].to_parquet(tmp_path / "1.parquet", row_group_size=90)
+    far = dd.from_pandas(frame, npartitions=3)
+    features = list("abcd")
+    for named in (True, False):
+        key = {"environments": frame["shop"]} if named else {"hints": frame[["day"]]}
+        held = HRMRegressor(form=form).fit(frame[features], y, **key)
+        name = {"environments": "shop"} if named else {"hints": ["day"]}
+        files = ParquetBlocks(tmp_path, "y", features, **name)
+        filed = HRMRegressor(form=form).fit(files)
+        key = {"environments": far["shop"]} if named else {"hints": far[["day"]]}
+        spread = HRMRegressor(form=form).fit(far[features], far["y"], **key)
+        for other in (filed, spread):
+            assert np.array_equal(other.support_, held.support_)
+            assert np.abs(other.coef_ - held.coef_).max() < 1e-10
+            assert np.abs(other.reach_curve_.error - held.reach_curve_.error).max() < 1e-8
+
+
+def test_metadata_routing_hands_environments_to_fit():
+    import sklearn
+    from sklearn.model_selection import cross_validate
+
+    X, y, shop = rows()
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = HRMRegressor().set_fit_request(environments=True)
+        found = cross_validate(
+            model, X, y, params={"environments": shop}, cv=2, return_estimator=True
+        )
+    assert all(not m.support_[-1] for m in found["estimator"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"environments": np.full(90, "a")}, "at least two different labels; got one, 'a'"),
+        ({"environments": np.arange(90)}, "must repeat; got 90 different labels for 90 rows"),
+        ({"environments": np.array(["a", "b", None] * 30)}, "30 are missing, the first in row 2"),
+        ({"environments": np.zeros(89)}, "must have length n_samples=90; got 89"),
+        ({"environments": np.ones((90, 2))}, "non-negative with rows summing to one"),
+        ({"hints": [None] * 90}, "holds no value: all 90 are missing"),
+        ({"hints": np.full(90, np.inf)}, "must be finite or missing"),
+        ({"hints": np.zeros(3)}, "hints must have length n_samples=90; got 3"),
+    ],
+)
+def test_side_information_that_makes_no_sense_is_refused(given, message):
+    X, y, _ = rows(90)
+    with pytest.raises(ValueError, match=message):
+        HRMRegressor().fit(X, y, **given)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"reach": -1.0}, "reach"),
+        ({"reach": np.inf}, r"in the range \[0.0, inf\). Got inf"),
+        ({"keep": ["height"]}, "there is no column 'height'"),
+        ({"keep": [9]}, "positions below n_features=4; got 9"),
+        ({"method": "gates"}, "infers environments itself"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    X, y, shop = rows(90)
+    with pytest.raises(ValueError, match=message):
+        HRMRegressor(**settings).fit(X, y, environments=shop)
+
+
+def test_names_that_are_numbers_have_an_order():
+    years = np.repeat(["1999", "2001", "2003"], 5)
+    side = read_side(years, None, 15)
+    assert side.labels.ordered
+    assert side.labels.names == ("1999", "2001", "2003")
+    assert not read_side(np.repeat(["a", "b", "c"], 5), None, 15).labels.ordered
+
+
+def test_kept_columns_by_name_and_position():
+    assert kept_columns("b", ["a", "b"], 2).tolist() == [False, True]
+    assert kept_columns([0], None, 2).tolist() == [True, False]
