@@ -1,4 +1,4 @@
-"""Environments and hints as users pass them: in memory, in Parquet, on dask; and what is refused."""
+"""Environments and hints as users pass them: in memory, Parquet, dask; and what is refused."""
 
 import numpy as np
 import pandas as pd

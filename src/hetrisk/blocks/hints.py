@@ -63,7 +63,8 @@ def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
                 f"hint {column.name!r} must be finite or missing; got an infinite value."
             )
         return numbers
-    place = pd.Index(column.levels).get_indexer(values.astype("string").fillna("").to_numpy(object))
+    text = pd.Index(values.astype("string").fillna("").to_numpy(object))
+    place = pd.Index(column.levels).get_indexer(text)
     return np.where(missing | (place < 0), np.nan, place.astype(np.float64))
 
 

@@ -202,7 +202,7 @@ class SweptFit:
         """Fit a set from scratch."""
         A, b, c = environments.stacked
         chosen = np.flatnonzero(np.append(True, columns))
-        inverse: FloatArray = np.linalg.inv(A[:, chosen][:, :, chosen])
+        inverse: FloatArray = np.linalg.inv(A[:, chosen][:, :, chosen]).astype(np.float64)
         coef = inverse @ b[:, chosen]
         risk = c - np.einsum("kit,kit->k", coef, b[:, chosen])
         return cls(environments, chosen, inverse, coef, risk)
