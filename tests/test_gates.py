@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetrisk.core.paper.gates import gate_draws, gate_moments, hard_moments
+from hetrisk.core.paper.gates import gate_draws, gate_moments
 
 CENTRES = np.array([-1e3, -1.0, -0.3, -0.01, 0.0, 0.2, 0.5, 0.99, 1.0, 1.2, 1e3])
 
@@ -53,12 +53,6 @@ def test_far_gates_are_open_or_shut():
     g = gate_moments(np.array([-1e3, 1e3]), 1e-3)
     np.testing.assert_array_equal(g.mean, [0.0, 1.0])
     np.testing.assert_array_equal(g.variance, [0.0, 0.0])
-
-
-def test_hard_gates_have_no_variance():
-    g = hard_moments(np.array([0.0, 1.0]))
-    np.testing.assert_array_equal(g.variance, [0.0, 0.0])
-    np.testing.assert_array_equal(g.open, [0.0, 1.0])
 
 
 def test_draws_are_fixed_balanced_and_normal():

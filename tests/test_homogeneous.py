@@ -1,25 +1,11 @@
 """The library of homogeneous data is what it says: one mechanism, train and test alike."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-PATH = Path(__file__).parents[1] / "benchmarks" / "homogeneous.py"
+from hetrisk.datasets import homogeneous
 
-
-def load():
-    spec = importlib.util.spec_from_file_location("homogeneous", PATH)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["homogeneous"] = module  # dataclasses look their module up by name
-    spec.loader.exec_module(module)
-    return module
-
-
-homogeneous = load()
 REGRESSION, LABELS = homogeneous.families(), homogeneous.classification_families()
 
 

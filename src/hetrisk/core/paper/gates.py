@@ -83,12 +83,6 @@ def gate_moments(mu: FloatArray, noise: float) -> GateMoments:
     )
 
 
-def hard_moments(mask: FloatArray) -> GateMoments:
-    """Return the moments of gates without noise, held at ``mask``."""
-    zero = np.zeros_like(mask)
-    return GateMoments(mask, mask**2, (mask > 0).astype(float), zero, zero, zero)
-
-
 def gate_draws(n_draws: int, n_gates: int, seed: int = 0) -> FloatArray:
     """(n_draws, n_gates) standard normal noises from a scrambled Sobol sequence.
 

@@ -20,7 +20,7 @@ from scipy import linalg, optimize
 from hetrisk.core.numerics.floors import FLAT, ROUNDING, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.paper.gates import GateMoments
-from hetrisk.core.paper.invariance import InvarianceProblem, objective, penalty, risk
+from hetrisk.core.paper.invariance import InvarianceProblem, objective
 
 MAX_ITER = 60
 
@@ -34,7 +34,7 @@ class GateFit:
     mu, gates : (G,) gate centres, and E[m].
     theta : (p,) weights behind the gates.
     support : (G,) gates that are open: E[m] above one half.
-    objective, risk, penalty : J, its mean risk and its penalty (before lambda).
+    objective : J.
     """
 
     mu: FloatArray
@@ -42,8 +42,6 @@ class GateFit:
     theta: FloatArray
     support: BoolArray
     objective: float
-    risk: float
-    penalty: float
 
 
 def fit_gates(
@@ -229,6 +227,4 @@ def _gate_fit(problem: InvarianceProblem, theta: FloatArray, mu: FloatArray) -> 
         theta=theta,
         support=gates > 0.5,
         objective=value,
-        risk=risk(problem.risks, theta, g).value,
-        penalty=penalty(problem, theta, g).value,
     )
