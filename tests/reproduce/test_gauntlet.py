@@ -12,14 +12,21 @@ from hetrisk.datasets import natural_names
 from hetrisk.reproduce.cases import Case
 from hetrisk.reproduce.gauntlet import page as page_module
 from hetrisk.reproduce.gauntlet import run_gauntlet
-from hetrisk.reproduce.gauntlet.cases import DESIGNS, FIRST_SEED, REAL, Stage, gauntlet_cases
+from hetrisk.reproduce.gauntlet.cases import (
+    DESIGNS,
+    FIRST_SEED,
+    REAL,
+    Stage,
+    gauntlet_cases,
+    groups,
+)
 from hetrisk.reproduce.gauntlet.forecast import FORECASTER, calibration, forecasts, missed
 from hetrisk.reproduce.gauntlet.measure import N_RESAMPLES, evaluate, peer_versions
 from hetrisk.reproduce.gauntlet.methods import GAUNTLET, OURS
 from hetrisk.reproduce.gauntlet.page import write_gauntlet
 from hetrisk.reproduce.gauntlet.published import mean_error, published, unit_stages
 from hetrisk.reproduce.gauntlet.ratios import record_of, split_ratio, table_ratio, tallies, tally
-from hetrisk.reproduce.gauntlet.tables import gap_closed
+from hetrisk.reproduce.gauntlet.tables import gap_closed, group_lines
 from hetrisk.reproduce.methods import HINTED
 from hetrisk.reproduce.records import OK, REFUSED, Records
 
@@ -266,6 +273,19 @@ def test_a_run_goes_on_where_it_ended(tmp_path, monkeypatch):
 def test_errors(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         run_gauntlet(tmp_path, **options)
+
+
+def test_every_split_is_in_one_group_of_each_kind():
+    shown = groups()
+    assert len(shown["tried on before"]) == 36
+    assert len(shown["tried on before"]) + len(shown["fresh tables"]) == len(REAL)
+    assert sum(len(stages) for name, stages in shown.items() if "half" in name) == len(REAL)
+
+
+def test_groups_are_tallied_apart(found):
+    lines = group_lines(found)
+    trees = next(line for line in lines if line[0] == "trees")
+    assert trees[1].startswith("0 / 36 of 36, 0.")
 
 
 def test_designs_have_names_of_their_own():

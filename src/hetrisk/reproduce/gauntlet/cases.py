@@ -94,6 +94,22 @@ REAL: tuple[Stage, ...] = tuple(
 )
 
 
+TRIED = (  # tables that settings of ours were tried out on; nobody looked at the others before
+    *("wages_survey_years", "wages_young_women", "wages_panel", "wages_regions"),
+    *("doctor_visits_years", "computer_prices", "school_results", "number_of_children"),
+    *("party_feelings", "budget_for_food", "interest_rates", "vote_states"),
+)
+
+
+def groups() -> dict[str, list[Stage]]:
+    """Splits of the real tables, grouped by whether they were tried on before, and by the half."""
+    return {
+        "tried on before": [stage for stage in REAL if stage.name in TRIED],
+        "fresh tables": [stage for stage in REAL if stage.name not in TRIED],
+        **{f"{split} trained on": [s for s in REAL if s.split == split] for split in SPLITS},
+    }
+
+
 def gauntlet_cases(n_seeds: int, methods: Sequence[str] | None = None) -> list[Case]:
     """Return every case: real tables first, whose fits take longest."""
     seeds = range(FIRST_SEED, FIRST_SEED + n_seeds)

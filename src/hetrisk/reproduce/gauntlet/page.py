@@ -21,8 +21,8 @@ from hetrisk.reproduce.tables import markdown_table
 COMPLETE = 0.7  # share of the splits a method must have run to be called the best
 SHOWN_CURVES = (
     ("computer_prices", "first half"),
-    ("train_ridership", "first half"),
-    ("wages_young_women", "first half"),
+    ("school_results", "first half"),
+    ("baseball_runs", "second half"),
 )
 
 
@@ -65,6 +65,7 @@ def write_gauntlet(found: Found, n_seeds: int, path: Path) -> None:
         summary=markdown_table(tables.summary_lines(counted, found, n_seeds)),
         scatter=scatter,
         best=best_sentence(counted),
+        groups=markdown_table(tables.group_lines(found)),
         designs=markdown_table(tables.design_lines(found, n_seeds)),
         worst_tables=markdown_table(tables.table_lines(found, "worst")),
         mean_tables=markdown_table(tables.table_lines(found, "mean")),
@@ -135,7 +136,8 @@ def _scatter(counted: Sequence[Tally]) -> Picture:
 
 
 def _curves(made: Sequence[Forecast]) -> Picture:
-    chosen = [f for f in made if (f.stage.name, f.stage.split) in SHOWN_CURVES]
+    by_split = {(f.stage.name, f.stage.split): f for f in made}
+    chosen = [by_split[split] for split in SHOWN_CURVES if split in by_split]
     if not chosen:
         return Picture("reach-curves", None, "no curve was drawn.")
     try:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hetrisk.datasets.natural_tables import TABLES
-from hetrisk.reproduce.gauntlet.cases import DESIGNS, REAL
+from hetrisk.reproduce.gauntlet.cases import DESIGNS, REAL, groups
 from hetrisk.reproduce.gauntlet.forecast import Forecast
 from hetrisk.reproduce.gauntlet.methods import ERM, GAUNTLET, ORACLE
 from hetrisk.reproduce.gauntlet.published import mean_error, published, unit_stages
@@ -21,6 +21,7 @@ from hetrisk.reproduce.gauntlet.ratios import (
     design_rows,
     split_ratio,
     table_ratio,
+    tally,
 )
 from hetrisk.reproduce.records import OK
 
@@ -30,6 +31,10 @@ DESIGN_METHODS = (
     *("directions-10", "anchor-5", "irm", "vrex", "group-dro", "oracle"),
 )
 TABLE_METHODS = ("trees", "hrm", "columns-2", "directions-2", "anchor-5", "group-dro")
+GROUP_METHODS = (
+    *("ridge-cv", "trees", "hrm", "columns-1", "columns-2", "columns-10", "directions-2"),
+    *("anchor-5", "anchor", "group-dro"),
+)
 UNIT_METHODS = ("erm", "hrm", "columns-2", "columns-10", "directions-10", "irm", "oracle")
 CLEAR = 1.05  # ERM's worst error over that on the stable columns, for a gap to be counted
 
@@ -50,6 +55,21 @@ def summary_lines(counted: Sequence[Tally], found: Found, n_seeds: int) -> Lines
         if any(real) or closed is not None:
             gap = "" if closed is None else f"{closed:.0%}"
             lines.append([f"{name}: {method.label}", method.given, *real, gap])
+    return lines
+
+
+def group_lines(found: Found) -> Lines:
+    """Harmed, helped and geometric mean of some methods in each group of splits."""
+    shown = groups()
+    lines = [["method", *shown]]
+    for method in GROUP_METHODS:
+        counted = [tally(method, found, stages) for stages in shown.values()]
+        cells = [
+            "" if t is None else f"{t.harmed} / {t.helped} of {t.n}, {t.worst_error:.3f}"
+            for t in counted
+        ]
+        if any(cells):
+            lines.append([method, *cells])
     return lines
 
 
