@@ -11,6 +11,7 @@ from hetrisk.report.labels import (
     fixed,
     number,
     percent,
+    precise,
     probability,
     readable,
     shortened,
@@ -164,3 +165,18 @@ def test_elements_escape_children_and_attributes(child, value):
     assert attributes.count('"') == 4
     assert 'x="1.5"' in attributes
     assert " y=" not in attributes
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "shown"),
+    [
+        (-122.213, 0.1, "−122.21"),
+        (1937.6, 18.0, "1,938"),
+        (0.5, 0.5, "0.50"),
+        (11088.2, 30000.0, "11,088"),
+        (3.14159, 0.0, "3.14"),
+        (math.nan, 1.0, "–"),
+    ],
+)
+def test_means_are_as_precise_as_their_spread(value, spread, shown):
+    assert precise(value, spread) == shown

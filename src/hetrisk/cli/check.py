@@ -132,22 +132,21 @@ def show(found: Check, screen: Console) -> None:
     """Print a check for a person: what to do, what was looked at, and the columns."""
     from rich.text import Text
 
-    from hetrisk.cli.terminal import grid
-    from hetrisk.report.labels import count_of, fixed, number, percent, probability
-    from hetrisk.tables.errors import shown
+    from hetrisk.cli.terminal import grid, words
+    from hetrisk.report.labels import count_of, fixed, percent, precise, probability
 
-    screen.print(Text(shown(found.sentence, 600), style=STYLE[int(found.status)]))
+    screen.print(Text(words(found.sentence, 600), style=STYLE[int(found.status)]))
     for point in found.points:
         line = Text(f"  {point.question}: ", style="bold")
-        screen.print(line + Text(shown(point.answer, 600), style="not bold"))
+        screen.print(line + Text(words(point.answer, 600), style="not bold"))
     rows: list[tuple[object, ...]] = [
         (
             c.name,
             Text("yes", style="red") if c.moved else Text("no", style="green"),
             percent(c.distance, False, 1),
             probability(c.p_value),
-            percent(c.before) if c.level else number(c.before),
-            percent(c.now) if c.level else number(c.now),
+            percent(c.before) if c.level else precise(c.before, c.sd),
+            percent(c.now) if c.level else precise(c.now, c.sd),
             c.level or f"{fixed(c.shift)} SD",
             "yes" if c.used else "no",
         )

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from hetrisk.cli.terminal import grid
+from hetrisk.cli.terminal import grid, words
 from hetrisk.report.labels import count_of, number, percent, probability
 from hetrisk.report.page import VERDICT_WORD, imbalance, leave_sentence, risk_format, times
 from hetrisk.report.summary import Action, Decision, Summary, by_importance
-from hetrisk.tables.errors import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,38 +31,38 @@ DECISION_STYLE = {
 def show(s: Summary, screen: Console) -> None:
     """Print a summary for a person: what to do first, then what it rests on."""
     for _, _, sentence in () if s.origin is None else s.origin.leaks:
-        screen.print(Text(f"LEAK: {shown(sentence, 400)}", style="bold red"))
+        screen.print(Text(f"LEAK: {words(sentence, 400)}", style="bold red"))
     _show_recommendation(s, screen)
     _show_table(s, screen)
     parts = (_columns, _sources, _environments, _leave_one_out, _quality)
     for part in parts:
-        shown_part = part(s)
-        if shown_part is not None:
+        drawn = part(s)
+        if drawn is not None:
             screen.print()
-            screen.print(shown_part)
+            screen.print(drawn)
     if s.leave_one_out:
         screen.print(leave_sentence(s))
     if imbalance(s):
-        screen.print(Text(f"Note: {shown(imbalance(s), 400)}", style="yellow"))
+        screen.print(Text(f"Note: {words(imbalance(s), 400)}", style="yellow"))
 
 
 def _show_recommendation(s: Summary, screen: Console) -> None:
     action = s.recommendation.action
-    screen.print(Text(shown(s.recommendation.sentence, 600), style=ACTION_STYLE[action]))
+    screen.print(Text(words(s.recommendation.sentence, 600), style=ACTION_STYLE[action]))
     for point in s.recommendation.points:
         line = Text(f"  {point.question}: ", style="bold")
-        screen.print(line + Text(shown(point.answer, 600), style="not bold"))
+        screen.print(line + Text(words(point.answer, 600), style="not bold"))
     word = VERDICT_WORD.get(s.verdict, s.verdict)
-    screen.print(Text(f"\nVerdict: {word}. {shown(s.reason, 600)}"))
+    screen.print(Text(f"\nVerdict: {word}. {words(s.reason, 600)}"))
 
 
 def _show_table(s: Summary, screen: Console) -> None:
     if s.origin is None:
         return
     screen.print(
-        f"{shown(s.origin.source)}: {count_of(s.origin.n_rows, 'row')}, "
+        f"{words(s.origin.source, 60)}: {count_of(s.origin.n_rows, 'row')}, "
         f"{count_of(s.origin.n_columns, 'column')}. "
-        f"{s.task.capitalize()}: {shown(s.origin.reason, 200)}."
+        f"{s.task.capitalize()}: {words(s.origin.reason, 200)}."
     )
 
 
@@ -142,7 +141,7 @@ def _environments(s: Summary) -> Any:
             percent(e.share, False, 1),
             risk(e.risk),
             risk(e.risk_erm),
-            "; ".join(e.differences[:2]) or "nothing by much",
+            Text(words("; ".join(e.differences[:2]) or "nothing by much", 300)),
         )
         for e in s.environments[:MOST_ENVIRONMENTS]
     ]

@@ -53,6 +53,11 @@ def progress(what: str) -> Iterator[None]:
         timer.join()
 
 
+def words(text: object, longest: int) -> str:
+    """Return text made safe for the terminal; spaces that may not break are spaces there."""
+    return shown(str(text).replace("\u00a0", " "), longest)
+
+
 class Countdown:
     """Progress through many pieces of work, with the time left as far as one can tell.
 
@@ -99,7 +104,7 @@ def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable
     for name, justify in columns:
         table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(shown(cell, 80)) for cell in row))
+        table.add_row(*(cell if isinstance(cell, Text) else Text(words(cell, 80)) for cell in row))
     # A title of the table's own would be wrapped to the width of the table.
     return Group(Text(title, style="bold"), table)
 

@@ -81,6 +81,7 @@ def _column(
         moved=False,
         before=float(reference.mean[worst]),
         now=float(Z[:, worst].mean()),
+        sd=sd,
         shift=np.nan if levels else shift,
         outside=float(outside[:, index].any(axis=1).mean()),
         level=readable(names[worst]) if levels else "",

@@ -36,6 +36,7 @@ class ColumnCheck:
     p_value : that this is chance, corrected for the number of columns.
     moved : beyond chance, and by a tenth of the rows or more.
     before, now : mean of a number, share of the level that changed most.
+    sd : standard deviation before.
     shift : difference of the means in standard deviations, NaN for categories.
     outside : share of the rows clearly outside the range learned from.
     level : the level that changed most, empty for numbers.
@@ -48,6 +49,7 @@ class ColumnCheck:
     moved: bool
     before: float
     now: float
+    sd: float
     shift: float
     outside: float
     level: str = ""

@@ -14,7 +14,7 @@ from hetrisk.monitoring.findings import (
     Status,
     Z,
 )
-from hetrisk.report.labels import listed, number, percent, tick
+from hetrisk.report.labels import listed, number, percent, precise, tick
 from hetrisk.report.summary import Curve, Point
 
 MOST_NAMES = 4
@@ -83,7 +83,7 @@ def told(c: ColumnCheck) -> str:
     """One column's move in a clause."""
     if c.level:
         return f"{c.name} ({c.level}: {percent(c.now)}, was {percent(c.before)})"
-    return f"{c.name} (mean {number(c.now)}, was {number(c.before)})"
+    return f"{c.name} (mean {precise(c.now, c.sd)}, was {precise(c.before, c.sd)})"
 
 
 def _environments(environments: tuple[EnvironmentCheck, ...]) -> str:

@@ -117,7 +117,7 @@ def _axes(x: Scale, y: Scale, height: float, across: str, up: str) -> Markup:
 def _asked(c: Curve, x: Scale, position: float | None) -> list[Markup]:
     drawn = _upright(x(c.asked), f"asked for: {tick(c.asked)}", "asked", -8)
     if position is not None:
-        drawn += _upright(x(position), f"the world now: {tick(round(position, 2))}", "now", -8)
+        drawn += _upright(x(position), f"the world now: {tick(round(position, 2))}", "now", 14)
     return drawn
 
 

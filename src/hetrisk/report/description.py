@@ -16,7 +16,7 @@ import numpy as np
 
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.estimators.environments import EnvironmentSummary
-from hetrisk.report.labels import number, percent
+from hetrisk.report.labels import number, percent, precise
 from hetrisk.report.summary import Environment, Feature
 
 MOST_DIFFERENCES = 4
@@ -84,7 +84,8 @@ def _means(
             values = f"{percent(float(here[j]))} against {percent(float(elsewhere[j]))}"
         else:
             more = "higher" if here[j] > elsewhere[j] else "lower"
-            values = f"mean {number(float(here[j]))} against {number(float(elsewhere[j]))}"
+            a, b = (precise(float(mean[j]), float(sd[j])) for mean in (here, elsewhere))
+            values = f"mean {a} against {b}"
         told.append(_Difference(float(size[j]), f"{columns[j].label} is {more}: {values}"))
     return told
 

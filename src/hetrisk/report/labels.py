@@ -67,6 +67,16 @@ def fixed(value: float, decimals: int = 2) -> str:
     return _unsigned_zero(f"{value:,.{decimals}f}")
 
 
+def precise(value: float, spread: float) -> str:
+    """Format to a hundredth of ``spread``: means of −122.21 and −122.35 are not alike."""
+    if not (math.isfinite(value) and 0 < spread < math.inf):
+        return number(value)
+    decimals = max(1 - math.floor(math.log10(spread)), 0)
+    if decimals > 8 or abs(value) >= 1e7:
+        return number(value, 4)
+    return _unsigned_zero(f"{value:,.{decimals}f}")
+
+
 def tick(value: float) -> str:
     """Format a round number as short as it goes."""
     plain = 1e-4 <= abs(value) < 1e7 or value == 0
