@@ -12,10 +12,12 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
-from hetrisk.core.reach.account import column_prices, curve, model_line
+from hetrisk.core.reach.account import column_prices, curve, model_line, resampled
+from hetrisk.core.reach.columns import take_back_path
 from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.regret import Environments, fit_set
 from hetrisk.core.result import (
+    INVARIANT,
     Evidence,
     Findings,
     HistoryRecord,
@@ -23,6 +25,8 @@ from hetrisk.core.result import (
     SearchResult,
     SearchSettings,
 )
+
+FOLDS = 10  # of the rows, to resample from
 
 
 def error_unit(family: Family) -> str:
@@ -63,16 +67,19 @@ def priced(
 
     ``null`` are the same environments made from targets of one population.
     """
-    cells = cell_moments(rows, family, Soft(findings.partition), 1)
+    acts = findings.verdict == INVARIANT
+    cells = cell_moments(rows, family, Soft(findings.partition), FOLDS if acts else 1)
     environments = replace(environments_of(cells, family.n_targets), null=null)
     d, reach = environments.n_columns, settings.reach
-    full = np.ones(d, dtype=bool)
     coef = fit_set(environments, findings.support).coef[0]
-    rivals = np.unique(np.vstack([findings.support, full]), axis=0)
+    path = take_back_path(environments, reach, groups, findings.support)
+    lines, stability = [], np.zeros(d)
+    if acts:
+        again = resampled([cells], environments, path, reach)
+        lines, stability = again.lines(0, len(path) - 1), again.stability
     model = model_line(environments, coef, findings.support)
-    drawn = curve(environments, model, reach, rivals, [], error_unit(family))
+    drawn = curve(environments, model, reach, path, lines, error_unit(family))
     prices = column_prices(environments, findings.support, groups, reach)
-    nothing = np.zeros(d)
     return SearchResult(
         support=findings.support,
         gates=findings.gates,
@@ -83,13 +90,13 @@ def priced(
             prices.price,
             prices.regret,
             np.ones(d) if findings.p_value is None else findings.p_value,
-            nothing > 0 if findings.assumed is None else findings.assumed,
+            np.zeros(d, dtype=bool) if findings.assumed is None else findings.assumed,
             findings.reasons,
         ),
         sources=findings.sources,
         curve=drawn,
-        stability=nothing if findings.stability is None else findings.stability,
-        n_resamples=0 if findings.stability is None else findings.n_resamples,
+        stability=stability,
+        n_resamples=len(lines),
         leave_one_out=(),
         verdict=findings.verdict,
         reason=findings.reason,

@@ -350,6 +350,4 @@ class Findings:
     intercept: FloatArray | float | None = None
     p_value: FloatArray | None = None
     assumed: BoolArray | None = None
-    stability: FloatArray | None = None
-    n_resamples: int = 0
     sources: tuple[SourceRecord, ...] = ()

@@ -191,7 +191,7 @@ def _verdict(
         )
     steady = round(agreement * RESAMPLES)
     if agreement < AGREEMENT:
-        doubt = _listed(np.flatnonzero(left), settings) or "the weights of the environments"
+        doubt = listed(np.flatnonzero(left), settings) or "the weights of the environments"
         return UNSTABLE, (
             f"{differs}, but the answer does not hold on other rows: in {steady} of {RESAMPLES} "
             f"resamples it would pay. In doubt: {doubt}."
@@ -199,7 +199,7 @@ def _verdict(
     if settings.form == "directions":
         what = "Directions along which environments differ are shrunk"
     elif left.any():
-        which = _listed(np.flatnonzero(left), settings)
+        which = listed(np.flatnonzero(left), settings)
         what = f"{int(left.sum())} of {int(varies.sum())} columns left out ({which})"
     else:
         what = "No column is left out; the environments that suffer most count more"
@@ -211,7 +211,8 @@ def _verdict(
     )
 
 
-def _listed(columns: IntArray, settings: SearchSettings) -> str:
+def listed(columns: IntArray, settings: SearchSettings) -> str:
+    """Columns by name, the first few of them."""
     shown = ", ".join(settings.name(int(j)) for j in columns[:LISTED])
     more = len(columns) - LISTED
     return f"{shown} and {more} more" if more > 0 else shown

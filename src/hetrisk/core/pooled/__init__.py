@@ -1,1 +1,0 @@
-"""The search over a pool of partitions."""
