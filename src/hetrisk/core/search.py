@@ -189,8 +189,16 @@ def _answer_reason(answer: Answer, found: SearchResult, settings: SearchSettings
     assumed = " That is an assumption, not a test." if _assumed(answer).any() else ""
     return (
         f"{len(left)} of {len(answer.leave)} columns left out ({listed(left, settings)}). {said}"
-        f"{assumed} Where nothing shifts, that costs {max(price, 0.0):.1%} more error."
+        f"{assumed} Where nothing shifts, that costs {max(price, 0.0):.1%} more error; "
+        f"{_pays(found)}."
     )
+
+
+def _pays(found: SearchResult) -> str:
+    """From which reach on, as far as environments can be told apart that nobody named."""
+    if np.isinf(found.curve.break_even):
+        return "how far a shift must go for that to pay, these rows do not show"
+    return f"it pays from reach {found.curve.break_even:.2g} on"
 
 
 def _too_few(rows: RowSource) -> str:

@@ -7,7 +7,8 @@ scores of a fold are one draw. Three things follow from their whitened Gram matr
 * phi = tr(Lambda) / p, how much noisier coefficients are than under constant variance;
 * the test of one regression for all environments: T = sum_e n_e rho_e / sigma_e^2 is compared
   with a multiple of chi-squared of the same mean and variance (Satterthwaite 1946);
-* for each column, whether its coefficient is the same everywhere (Cochran's Q).
+* for each column, whether its coefficient is the same everywhere (Cochran's Q). The smallest of
+  these, and the test of all together, make up one p-value (Bonferroni).
 
 None of these environments was made from y, so ordinary inference holds.
 """
@@ -88,7 +89,10 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
     variance = _variance(environments, fits.own, p)
     total = float((environments.rows * fits.regret / variance).sum())
     p_value = float(chi2.sf(total * trace / square, (K - 1) * trace**2 / square))
-    return Heterogeneity(environments, fits, p_value, _column_p_values(environments, fits))
+    columns = _column_p_values(environments, fits, draws.reshape(K, n_folds, p, -1))
+    # All coefficients together see many small changes best, one by one a single large one.
+    single = float(columns.min(initial=1.0)) * len(columns)
+    return Heterogeneity(environments, fits, min(2.0 * min(p_value, single), 1.0), columns)
 
 
 def _variance(environments: Environments, own: FloatArray, p: int) -> FloatArray:
@@ -121,13 +125,23 @@ def _whitened_scores(cells: CellMoments, environments: Environments, fits: Fits)
     return draws
 
 
-def _column_p_values(environments: Environments, fits: Fits) -> FloatArray:
-    """(d,) Cochran's Q over the environments: is the coefficient of a column the same in all?"""
+def _column_p_values(environments: Environments, fits: Fits, draws: FloatArray) -> FloatArray:
+    """(d,) Cochran's Q over the environments: is the coefficient of a column the same in all?
+
+    Each coefficient has its own phi, from the whitened scores of the folds (K, F, p, t): noise
+    that grows with a column is noise about that column's coefficient most of all.
+    """
     A = environments.stacked[0][1:]
     p, K = A.shape[-1], len(environments.rows)
-    variance = _variance(environments, fits.own, p) * environments.phi / environments.rows
-    inverse = np.einsum("kii->ki", np.linalg.inv(A))
-    precision = 1.0 / np.maximum(variance[:, None] * inverse / environments.n_targets, 1e-300)
+    inverse = np.linalg.inv(A)
+    diagonal = np.einsum("kii->ki", inverse)
+    # A^-1 g = L^-T u for the whitened score u = L^-1 g, A = L L'.
+    back = inverse @ np.linalg.cholesky(A)
+    moved = np.einsum("kij,kfjt->kfit", back, draws)
+    phi = ((moved**2).sum(axis=(1, 3)) / diagonal).mean(axis=0)
+    variance = _variance(environments, fits.own, p) / environments.rows
+    scale = np.maximum(phi, 1.0) * diagonal / environments.n_targets
+    precision = 1.0 / np.maximum(variance[:, None] * scale, 1e-300)
     coef = fits.coef[1:]
     centre = np.einsum("ki,kit->it", precision, coef) / precision.sum(axis=0)[:, None]
     q = np.einsum("ki,kit->i", precision, (coef - centre) ** 2)
