@@ -105,17 +105,20 @@ def test_bad_environments(kind, environments, message):
 
 
 @pytest.mark.parametrize("kind", TUNED)
-@pytest.mark.parametrize("value", [-1.0, np.inf, np.nan, "strong", None, True])
+@pytest.mark.parametrize("value", [-1.0, np.inf, np.nan, "strong", None])
 def test_bad_strengths(kind, value):
     X, y, environments = rows_of(kind)
-    with pytest.raises((ValueError, TypeError), match=f"{kind.strength} must be 'auto' or a"):
+    with pytest.raises(
+        (ValueError, TypeError),
+        match=f"The '{kind.strength}' parameter of .* must be a float in the range",
+    ):
         fitted(kind, X, y, environments, **{kind.strength: value})
 
 
-@pytest.mark.parametrize("value", [-1.0, 0, "high", True])
+@pytest.mark.parametrize("value", [-1.0, 0, "high"])
 def test_bad_gamma(value):
     X, y, _ = rows_of(WassersteinDRORegressor)
-    with pytest.raises((ValueError, TypeError), match="gamma must be None or a number > 0; got"):
+    with pytest.raises(ValueError, match=r"The 'gamma' parameter of .* must be a float in the"):
         WassersteinDRORegressor(gamma=value).fit(X, y)
 
 

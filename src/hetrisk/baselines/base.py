@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hetrisk.baselines.choice import Choice, check_strength, choose, folds
+from hetrisk.baselines.choice import STRENGTH, Choice, choose, folds
 from hetrisk.baselines.problem import Problem, problem_scale, with_ones
 from hetrisk.baselines.risks import LogisticRisks, SquaredRisks
 from hetrisk.core.numerics.rows import FloatArray
@@ -46,8 +46,12 @@ class Method(BaseEstimator, ABC):
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         """Weights for each of ``values``, weakest first; each may start from the one before."""
 
+    @property
+    def _parameter_constraints(self) -> dict[str, list[Any]]:
+        return {self.strength: STRENGTH, "random_state": ["random_state"]}
+
     def _check(self) -> None:
-        check_strength(self.strength, getattr(self, self.strength))
+        self._validate_params()
 
     def _solve(self, problem: Problem) -> tuple[FloatArray, Choice]:
         given = getattr(self, self.strength)

@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 N_FOLDS = 5
+STRENGTH = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,11 @@ class Choice:
 
 
 def folds(strata: IntArray, seed: int | None) -> IntArray:
-    """(n,) fold of each row: every stratum is shuffled and dealt out like cards."""
+    """(n,) fold of each row: every stratum is shuffled and dealt out like cards.
+
+    scikit-learn's `StratifiedKFold` refuses strata of fewer rows than folds; environments may
+    be that small.
+    """
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]
@@ -81,13 +86,3 @@ def choose(
     error = float(of_best.std(ddof=1) / np.sqrt(len(of_best))) if len(of_best) > 1 else 0.0
     within = np.flatnonzero(scores <= scores[best] + error)
     return Choice(float(values[within[-1]]), np.asarray(values, dtype=float), scores, error)
-
-
-def check_strength(name: str, value: Any) -> None:
-    """Raise unless ``value`` is "auto" or a finite number that is not negative."""
-    if isinstance(value, str) and value == "auto":
-        return
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be 'auto' or a number >= 0; got {value!r}.")
-    if not 0 <= float(value) < np.inf:
-        raise ValueError(f"{name} must be 'auto' or a finite number >= 0; got {value!r}.")

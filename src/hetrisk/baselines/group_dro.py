@@ -55,9 +55,6 @@ class _GroupDRO(Method):
     def __init__(self) -> None:
         pass
 
-    def _check(self) -> None:
-        """Nothing to check: the method has no parameters."""
-
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         return [worst_case_weights(problem.risks())]
 

@@ -25,11 +25,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special
+from sklearn.utils._param_validation import Interval
 
 from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
 from hetrisk.baselines.choice import Choice
@@ -191,15 +192,14 @@ class _WassersteinDRO(Method):
         self.gamma = gamma
         self.random_state = random_state
 
+    @property
+    def _parameter_constraints(self) -> dict[str, list[Any]]:
+        above_zero = Interval(Real, 0, None, closed="neither")
+        return {**super()._parameter_constraints, "gamma": [above_zero, None]}
+
     def _check(self) -> None:
         super()._check()
-        if self.gamma is None:
-            return
-        if isinstance(self.gamma, bool) or not isinstance(self.gamma, Real):
-            raise TypeError(f"gamma must be None or a number > 0; got {self.gamma!r}.")
-        if not self.gamma > 0:
-            raise ValueError(f"gamma must be None or a number > 0; got {self.gamma!r}.")
-        if self.radius != "auto":
+        if self.gamma is not None and self.radius != "auto":
             raise ValueError(
                 f"radius must be left at 'auto' when gamma is given; got radius={self.radius!r} "
                 f"and gamma={self.gamma!r}."
