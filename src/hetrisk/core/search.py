@@ -111,7 +111,7 @@ def ask_the_rows(
         sources=tuple(_asked(f, f.against & answer.leave) for f in answer.findings),
     )
     found = priced(rows, family, groups, settings, findings, null)
-    return replace(found, reason=_answer_reason(answer, found, settings))
+    return replace(found, reason=_answer_reason(answer, found, groups, settings))
 
 
 def _blamed(
@@ -175,7 +175,9 @@ def _asked(finding: Finding, left: BoolArray) -> SourceRecord:
     )
 
 
-def _answer_reason(answer: Answer, found: SearchResult, settings: SearchSettings) -> str:
+def _answer_reason(
+    answer: Answer, found: SearchResult, groups: IntArray, settings: SearchSettings
+) -> str:
     """The verdict in words: what was left out and at what price, or why nothing was."""
     if answer.verdict == HOMOGENEOUS:
         asked = ", ".join(f.name for f in answer.findings)
@@ -183,12 +185,12 @@ def _answer_reason(answer: Answer, found: SearchResult, settings: SearchSettings
     if answer.verdict == UNSTABLE:
         said = " ".join(f.sentence for f in answer.findings if f.against.any() or not f.safe)
         return f"{said} No set of columns is safe."
-    left = np.flatnonzero(answer.leave)
+    left, together = (len(np.unique(some)) for some in (groups[answer.leave], groups))
     price = found.curve.error[0] / max(found.curve.error_erm[0], TINY) - 1.0
     said = " ".join(f.sentence for f in answer.findings if (f.against & answer.leave).any())
     assumed = " That is an assumption, not a test." if _assumed(answer).any() else ""
     return (
-        f"{len(left)} of {len(answer.leave)} columns left out ({listed(left, settings)}). {said}"
+        f"{left} of {together} columns left out ({listed(answer.leave, groups, settings)}). {said}"
         f"{assumed} Where nothing shifts, that costs {max(price, 0.0):.1%} more error; "
         f"{_pays(found)}."
     )

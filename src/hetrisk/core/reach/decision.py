@@ -96,7 +96,7 @@ def decide(
     lines = again.lines(at, full)
     drawn = curve(environments, found.line, reach, sets, lines, unit)
     agreement = again.agreement(at, full)
-    verdict, reason = _verdict(found, drawn, agreement, varies, environments, settings)
+    verdict, reason = _verdict(found, drawn, agreement, varies, groups, environments, settings)
     if chance is not None:
         verdict = HOMOGENEOUS
         reason = (
@@ -174,6 +174,7 @@ def _verdict(
     drawn: ReachCurve,
     agreement: float,
     varies: BoolArray,
+    groups: IntArray,
     environments: Environments,
     settings: SearchSettings,
 ) -> tuple[str, str]:
@@ -191,7 +192,7 @@ def _verdict(
         )
     steady = round(agreement * RESAMPLES)
     if agreement < AGREEMENT:
-        doubt = listed(np.flatnonzero(left), settings) or "the weights of the environments"
+        doubt = listed(left, groups, settings) or "the weights of the environments"
         return UNSTABLE, (
             f"{differs}, but the answer does not hold on other rows: in {steady} of {RESAMPLES} "
             f"resamples it would pay. In doubt: {doubt}."
@@ -199,8 +200,9 @@ def _verdict(
     if settings.form == "directions":
         what = "Directions along which environments differ are shrunk"
     elif left.any():
-        which = listed(np.flatnonzero(left), settings)
-        what = f"{int(left.sum())} of {int(varies.sum())} columns left out ({which})"
+        which = listed(left, groups, settings)
+        gone, all_of_them = (len(np.unique(groups[some])) for some in (left, varies))
+        what = f"{gone} of {all_of_them} columns left out ({which})"
     else:
         what = "No column is left out; the environments that suffer most count more"
     cost = f"costs {price:.1%} more error" if price > 0 else "costs nothing"
@@ -211,10 +213,14 @@ def _verdict(
     )
 
 
-def listed(columns: IntArray, settings: SearchSettings) -> str:
-    """Columns by name, the first few of them."""
-    shown = ", ".join(settings.name(int(j)) for j in columns[:LISTED])
-    more = len(columns) - LISTED
+def listed(chosen: BoolArray, groups: IntArray, settings: SearchSettings) -> str:
+    """Names of the columns chosen; those of one group, the levels of a category, are one."""
+    _, first, size = np.unique(groups[chosen], return_index=True, return_counts=True)
+    names = [settings.name(int(j)) for j in np.flatnonzero(chosen)[first]]
+    # A level is named as its column and its value.
+    names = [n.rpartition("=")[0] or n if s > 1 else n for n, s in zip(names, size, strict=True)]
+    shown = ", ".join(names[:LISTED])
+    more = len(names) - LISTED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
