@@ -239,7 +239,7 @@ def test_a_model_that_leaves_nothing_out_leans_less():
 def test_a_model_that_never_pays_or_pays_at_once_says_so():
     model = fitted()
     model.reach_curve_ = replace(model.reach_curve_, break_even=math.inf)
-    assert "Never within the reach" in start_of(render(model))
+    assert "these rows do not show" in start_of(render(model))
     model.reach_curve_ = replace(model.reach_curve_, break_even=0.0)
     assert "it pays From the start. At reach 2" in start_of(render(model))
 

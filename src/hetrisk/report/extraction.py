@@ -125,7 +125,7 @@ def _sources(final: Any, columns: tuple[Feature, ...]) -> tuple[Source, ...]:
             kind=source.kind,
             n_environments=int(source.n_environments),
             p_value=float(source.p_value),
-            score=float(source.score),
+            score=max(float(source.score), 0.0),  # less than chance is not more news
             against="" if source.column is None else columns[source.column].label,
             used=bool(source.used),
             sentence=shortened(readable(source.sentence), 2 * LONGEST_NAME),

@@ -111,7 +111,7 @@ def _pays(action: Action, curve: Curve | None) -> str:
             f"model’s expected {curve.unit} is {number(end)}."
         )
     if not math.isfinite(curve.break_even):
-        return "Never within the reach that was looked at."
+        return "How far a shift must go for that to pay, these rows do not show."
     start = "From the start"
     if curve.break_even > 0:
         start = f"From reach {number(curve.break_even, 2)} on"
