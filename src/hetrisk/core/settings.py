@@ -47,7 +47,7 @@ class Thresholds:
     fewest_rows : a column, below which nothing is searched for. Conventional.
     """
 
-    alpha: float = 0.01
+    alpha: float = 0.05
     draws: int = 20
     term_margin: float = 1.0
     scale_score: float = 2.5

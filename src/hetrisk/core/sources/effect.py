@@ -4,13 +4,22 @@ A column that the target *causes* (a symptom, a later measurement) predicts well
 changes. Effects give themselves away: they depend on the other columns, but not any more once
 the target is known; causes do the opposite (the collider rule of constraint-based causal
 discovery, Spirtes, Glymour and Scheines 2000). An effect is not left out for being one: its
-mechanism is tested (`hetrisk.core.sources.mechanism`), and it leaves where its spread about the
-target goes along with something else that can be seen.
+mechanism is tested, and it leaves where
+
+* its spread about the target goes along with something else that can be seen
+  (`hetrisk.core.sources.mechanism`), or
+* it follows the target with two slopes: the score of hidden slopes, with the effect in the place
+  of y and y in that of x (`hetrisk.core.sources.score`). Selection that looks at the target and a
+  column makes such effects.
+
+Noise with heavy tails, or of two sizes with nothing that goes along, is one mechanism: the tables
+are the same.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -30,7 +39,11 @@ from hetrisk.core.sources.base import (
 )
 from hetrisk.core.sources.mechanism import mechanism_p_values, target_basis
 from hetrisk.core.sources.multiplicity import holm
+from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
+from hetrisk.core.sources.terms import two_valued
 
+ROWS = 4000  # of the sample, that mixtures are fitted to
+MOST_LEFT = 0.25  # of the dependence, that chance may leave in small tables
 CUTS = np.linspace(0.5, 0.9, 9)  # quantiles of the expected spread at which rows may be parted
 CUT = 3.0  # standard deviations beyond which a spread counts no further
 
@@ -66,7 +79,9 @@ def roles(rows: Rows, family: Family, groups: IntArray, thresholds: Thresholds) 
 
 
 def _is_effect(found: Dependence, thresholds: Thresholds) -> BoolArray:
-    free = (found.after > thresholds.independent) | (found.ratio < thresholds.dependence_left)
+    # A weak cause beside strong effects keeps a third of its dependence at a p-value of 0.002.
+    little = found.ratio < thresholds.dependence_left
+    free = little | ((found.after > thresholds.independent) & (found.ratio < MOST_LEFT))
     effect: BoolArray = (found.before < thresholds.dependent) & free
     return effect
 
@@ -98,17 +113,21 @@ class Effect(Question[BoolArray]):
         stay = case.support
         place = np.searchsorted(stay, effects)
         seen = replace(case.sample, X=case.sample.X[:, stay])
-        p = mechanism_p_values(Held(seen), case.family, case.groups[stay], place)
+        visible = mechanism_p_values(Held(seen), case.family, case.groups[stay], place)
+        scores = [_two_slopes(case, int(j)) for j in effects]
+        hidden = np.array([1.0 if s is None else s.p_value for s in scores])
+        p = np.minimum(2.0 * np.minimum(visible, hidden), 1.0)
         shifting = effects[holm(p, case.level)]
         group = np.isin(case.groups, case.groups[shifting])
         kept = np.isin(case.groups, case.groups[case.keep])
         gone = group & ~kept & ~case.left
+        told_by_slopes = gone & _mask(effects[hidden < visible], gone)
         column_p_values = np.ones(len(case.left))
         column_p_values[effects] = p
         smallest = min(1.0, len(effects) * float(p.min()))
         asked = f"of {count_text(len(effects), 'column')} that look like effects of the target"
         sentence = (
-            f"{gone.sum()} {asked}, the spread goes along with other columns ({p_text(smallest)})."
+            f"{gone.sum()} {asked} do not follow it in one way ({p_text(smallest)})."
             if gone.any()
             else f"The mechanism is the same in all rows {asked} ({p_text(smallest)})."
         )
@@ -122,14 +141,20 @@ class Effect(Question[BoolArray]):
             assumption=False,
             safe=True,
             sentence=sentence[0].upper() + sentence[1:],
-            partitions=tuple(_by_spread(case, gone)),
+            partitions=(
+                *_by_spread(case, gone & _mask(effects[visible <= hidden], gone)),
+                *(s.partition() for s in scores if s is not None and told_by_slopes[s.target]),
+            ),
         )
 
     def confirm(self, case: Case, finding: Finding, rows: RowSource) -> Finding:
         """Repeat the test of each mechanism on all rows."""
+        slopes = [p for p in finding.partitions if isinstance(p, SlopePartition)]
+        gain = rows.sum(partial(gain_pass, partitions=tuple(slopes))) if slopes else np.empty(0)
+        shown = [p.target for p, g in zip(slopes, gain, strict=True) if g > 0.0]
         gone = np.flatnonzero(finding.against)
         p = mechanism_p_values(rows, case.family, case.groups, gone)
-        steady = gone[p >= case.level]
+        steady = gone[(p >= case.level) & ~np.isin(gone, shown)]
         if len(steady) == 0:
             return finding
         against = finding.against.copy()
@@ -137,6 +162,21 @@ class Effect(Question[BoolArray]):
         sentence = finding.sentence if against.any() else "All rows show one mechanism."
         partitions = finding.partitions if against.any() else ()
         return replace(finding, against=against, sentence=sentence, partitions=partitions)
+
+
+def _mask(columns: IntArray, like: BoolArray) -> BoolArray:
+    mask = np.zeros_like(like)
+    mask[columns] = True
+    return mask
+
+
+def _two_slopes(case: Case, j: int) -> Score | None:
+    """Score of an effect given the target; None where there is no spread to be asked about."""
+    rows = case.sample
+    if two_valued(rows.X[:, j]) or not case.family.closed_form:
+        return None
+    seen = Rows(rows.X[:ROWS], rows.y[:ROWS], rows.weight[:ROWS])
+    return score(seen, case.groups, case.thresholds, np.array([-1]), mixed=0, target=j)
 
 
 @dataclass(frozen=True)

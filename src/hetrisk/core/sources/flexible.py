@@ -1,6 +1,6 @@
 """One population, as flexible as the rows ask for: what y would look like if nothing differed.
 
-    y = g(x) + s(x) u,   g the columns and a few terms, s linear in a few columns and |columns|,
+    y = g(x) + s(x) u,   g the columns and a few terms, s a function of a few columns,
 
 with u in the order that nature would have given it in one population: drawn from the residuals of
 rows with a similar g, so that noise may change its shape along the mean (counts, bounded and
@@ -10,7 +10,7 @@ more than what it finds in them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class Population:
 
     Attributes
     ----------
+    direction : (d,) of the linear fit. What the columns say together is one more column for the
+        terms to bend: counts, saturation and most links are curves of it.
     terms : of the mean, beside the columns.
     coef : (1 + d + q,) of the constant, the columns and the terms.
     sizes : of the noise, as a function of x and g.
@@ -64,6 +66,7 @@ class Population:
     unit : (n,) residuals over their scale.
     """
 
+    direction: FloatArray
     terms: tuple[Term, ...]
     coef: FloatArray
     sizes: Scale
@@ -82,9 +85,12 @@ class Population:
         return self.sizes(X, self._mean_at(X))
 
     def _mean_at(self, X: FloatArray) -> FloatArray:
-        columns = np.column_stack([X, term_values(self.terms, X)])
-        mean: FloatArray = self.coef[0] + columns @ self.coef[1:]
+        mean: FloatArray = self.coef[0] + self.columns_at(X) @ self.coef[1:]
         return mean
+
+    def columns_at(self, X: FloatArray) -> FloatArray:
+        """(n, d + q) columns and terms at any rows."""
+        return np.column_stack([X, term_values(self.terms, _with_index(X, self.direction))])
 
     def draws(self, count: int, block: int | None, random: np.random.Generator) -> FloatArray:
         """(count, n) units in another order: targets of this population are g + s units.
@@ -106,14 +112,29 @@ class Population:
 
 def fit_population(rows: Rows, groups: IntArray, thresholds: Thresholds) -> Population:
     """Fit one population to numbers: choose terms of the mean, columns of the scale, fit both."""
-    terms = choose_terms(rows, Gaussian(), groups, thresholds.term_margin)
-    columns = np.column_stack([rows.X, term_values(terms, rows.X)])
+    direction = _direction(rows)
+    bent = replace(rows, X=_with_index(rows.X, direction))
+    own = np.append(groups, groups.max(initial=0) + 1)
+    terms = choose_terms(bent, Gaussian(), own, thresholds.term_margin)
+    columns = np.column_stack([rows.X, term_values(terms, bent.X)])
     coefs, means = _efficient_fits(columns, rows.y[None], rows.weight)
     coef, mean = coefs[0], means[0]
     residual = rows.y - mean
     sizes = _scale(rows, mean, residual, thresholds.scale_score)
     scale = sizes(rows.X, mean)
-    return Population(terms, coef, sizes, mean, scale, residual / scale)
+    return Population(direction, terms, coef, sizes, mean, scale, residual / scale)
+
+
+def _direction(rows: Rows) -> FloatArray:
+    """(d,) coefficients of the linear fit, scaled so that what they say has variance one."""
+    fit = working_fit(rows, Gaussian(), np.empty((len(rows), 0)))
+    said = rows.X @ fit.coef[1:]
+    direction: FloatArray = fit.coef[1:] / max(float(said.std()), 1e-12)
+    return direction
+
+
+def _with_index(X: FloatArray, direction: FloatArray) -> FloatArray:
+    return np.column_stack([X, X @ direction])
 
 
 def drawn_units(
@@ -125,7 +146,7 @@ def drawn_units(
     to the units of the rows, it then does to those of the draws.
     """
     targets = population.mean + population.scale * population.draws(count, block, random)
-    columns = np.column_stack([rows.X, term_values(population.terms, rows.X)])
+    columns = population.columns_at(rows.X)
     _, means = _efficient_fits(columns, targets, rows.weight)
     chosen = population.sizes.chosen
     units = np.empty_like(targets)

@@ -33,7 +33,8 @@ from hetrisk.core.sources.base import (
     nothing_found,
     p_text,
 )
-from hetrisk.core.sources.score import Score, SlopePartition, score
+from hetrisk.core.sources.effect import roles
+from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.sets import environment_grams, proposed_sets, units_of
 from hetrisk.core.sources.slopes import gains_from
 
@@ -76,6 +77,7 @@ class Hidden(Question[Suspicion]):
         """Score all columns in play and, where that is beyond chance, propose sets to leave."""
         rows = Rows(case.sample.X[:ROWS], case.sample.y[:ROWS], case.sample.weight[:ROWS])
         none = np.zeros((0, len(case.left)), dtype=bool)
+        case = _without_effects(case)
         if len(case.support) == 0:
             return Suspicion(None, rows, none, np.empty(0), np.empty(0))
         found = score(rows, case.groups, case.thresholds, case.support, case.thresholds.noise_block)
@@ -96,6 +98,7 @@ class Hidden(Question[Suspicion]):
                 self, case, found.p_value, f"y given the columns is one population ({said})."
             )
             return replace(finding, statistic=found.value)
+        case = _without_effects(case)
         rows, gone, left = proposal.rows, np.zeros(len(case.left), dtype=bool), None
         for leave in proposal.sets[_order(case, proposal, found)[:TESTED]]:
             rest = np.flatnonzero(~case.left & ~leave)
@@ -129,14 +132,25 @@ class Hidden(Question[Suspicion]):
         """
         partition = finding.partitions[0]
         assert isinstance(partition, SlopePartition)
-        if rows.sum(partial(_gain_pass, partition=partition))[0] > 0.0:
+        if rows.sum(partial(gain_pass, partitions=(partition,)))[0] > 0.0:
             return finding
         sentence = "What a sample suggested is not borne out by all rows."
         return nothing_found(self, case, 1.0, sentence)
 
 
-def _gain_pass(rows: Rows, partition: SlopePartition) -> FloatArray:
-    return np.array([rows.weight @ partition.log_ratio(rows.X, rows.y)])
+def _without_effects(case: Case) -> Case:
+    """The case without columns that look like effects of the target.
+
+    Given effects whose noise has heavy tails, y has two most likely values where they disagree:
+    one population, and nothing like one regression. Their own question is about their mechanism.
+    """
+    stay = case.support
+    if len(stay) < 2:
+        return case
+    seen = replace(case.sample, X=case.sample.X[:, stay])
+    effect = np.zeros_like(case.left)
+    effect[stay] = roles(seen, case.family, case.groups[stay], case.thresholds).effect
+    return replace(case, left=case.left | effect)
 
 
 def _sets(case: Case, rows: Rows, found: Score) -> BoolArray:

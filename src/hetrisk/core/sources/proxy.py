@@ -39,7 +39,7 @@ from hetrisk.core.sources.base import (
     p_text,
 )
 from hetrisk.core.sources.multiplicity import holm
-from hetrisk.core.sources.score import Score, SlopePartition, score
+from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import Term, choose_terms, term_values, two_valued
 
 TERM_ROWS = 4000  # of the sample, that terms are chosen on
@@ -157,8 +157,9 @@ class Proxy(Question[Suspects]):
         scores: dict[int, Score] = {}
         for j in proposal.columns:
             given = np.flatnonzero(proposal.needed & (case.groups != case.groups[j]))
-            asked = replace(seen, y=seen.X[:, j])
-            scores[int(j)] = score(asked, case.groups, case.thresholds, given, mixed=0)
+            scores[int(j)] = score(
+                seen, case.groups, case.thresholds, given, mixed=0, target=int(j)
+            )
             column_p_values[j] = scores[int(j)].p_value
         passed = proposal.columns[holm(column_p_values[proposal.columns], case.level)]
         gone = np.isin(case.groups, case.groups[passed]) & ~case.left
@@ -181,13 +182,13 @@ class Proxy(Question[Suspects]):
             assumption=False,
             safe=True,
             sentence=sentence,
-            partitions=tuple(scores[j].partition(j) for j in scores if gone[j]),
+            partitions=tuple(scores[j].partition() for j in scores if gone[j]),
         )
 
     def confirm(self, case: Case, finding: Finding, rows: RowSource) -> Finding:
         """Ask whether two slopes describe each column in all rows better than one does."""
         partitions = [p for p in finding.partitions if isinstance(p, SlopePartition)]
-        gain = rows.sum(partial(_gain_pass, partitions=tuple(partitions)))
+        gain = rows.sum(partial(gain_pass, partitions=tuple(partitions)))
         kept = [p for p, g in zip(partitions, gain, strict=True) if g > 0.0]
         columns = [p.target for p in kept]
         against = finding.against & np.isin(case.groups, case.groups[columns])
@@ -195,10 +196,6 @@ class Proxy(Question[Suspects]):
             finding.sentence if against.any() else "What a sample suggested is not borne out."
         )
         return replace(finding, against=against, sentence=sentence, partitions=tuple(kept))
-
-
-def _gain_pass(rows: Rows, partitions: tuple[SlopePartition, ...]) -> FloatArray:
-    return np.array([rows.weight @ p.log_ratio(rows.X, rows.y) for p in partitions])
 
 
 def _targets(case: Case) -> list[tuple[Rows, Family]]:

@@ -27,7 +27,6 @@ from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.design import Design
 from hetrisk.core.sources.flexible import Population, drawn_units, fit_population
 from hetrisk.core.sources.slopes import Noise, OneRegression, TwoSlopes, gains
-from hetrisk.core.sources.terms import term_values
 
 MIXED = 24  # columns that may have two slopes; in wider tables those that matter most
 FIRST = 7  # draws after which a score that is nothing special is left at that
@@ -38,14 +37,16 @@ SEED = 20210  # of the draws: the same table gives the same score
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a mixture of regressions: some of x, the rest summed up in predictions.
+    """The columns of a mixture of regressions: some are free, the rest summed up in predictions.
+
+    Columns are those of the table (x, y), y last: -1 is y.
 
     What is regressed on them are units: residuals of the population over the size of the noise.
     So the columns are divided by that size as well, in units of its median.
 
     Attributes
     ----------
-    support : (m,) columns of x that are looked at.
+    support : (m,) columns of the table that are looked at.
     free : (k,) those with two slopes.
     population : of the target given the support.
     summaries : (m + q, r) weights that turn the columns of the support and the terms into r
@@ -61,12 +62,12 @@ class Columns:
     spread: FloatArray
     unit: float
 
-    def __call__(self, X: FloatArray) -> FloatArray:
+    def __call__(self, table: FloatArray) -> FloatArray:
         """(n, 1 + k + r) constant, free columns, predictions, over the size of the noise."""
-        seen = X[:, self.support]
-        parts = [np.ones((len(X), 1)), X[:, self.free]]
+        seen = table[:, self.support]
+        parts = [np.ones((len(table), 1)), table[:, self.free]]
         if self.summaries.shape[1]:
-            every = np.column_stack([seen, term_values(self.population.terms, seen)])
+            every = self.population.columns_at(seen)
             parts.append((every @ self.summaries - self.centre) / self.spread)
         columns: FloatArray = (
             np.column_stack(parts) * (self.unit / self.population.scale_at(seen))[:, None]
@@ -105,7 +106,7 @@ class SlopePartition(Partition):
     Attributes
     ----------
     columns : of the regressions.
-    target : column of x that is regressed, or -1 for y.
+    target : column of the table (x, y) that is regressed, -1 for y.
     two, one : the two regressions, and the one they are set against.
     """
 
@@ -121,21 +122,22 @@ class SlopePartition(Partition):
 
     def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n, 2) probabilities of either regression."""
-        log = self.two.log_joint(self.columns(X), self._target(X, y))
+        log = self.two.log_joint(*self._regressed(X, y))
         share: FloatArray = np.exp(log - np.logaddexp(log[:, 0], log[:, 1])[:, None])
         return share
 
     def log_ratio(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n,) log density under both regressions together less that under one."""
-        Z, target = self.columns(X), self._target(X, y)
-        two = self.two.log_joint(Z, target)
-        ratio: FloatArray = np.logaddexp(two[:, 0], two[:, 1]) - self.one.log_joint(Z, target)[:, 0]
+        Z, units = self._regressed(X, y)
+        two = self.two.log_joint(Z, units)
+        ratio: FloatArray = np.logaddexp(two[:, 0], two[:, 1]) - self.one.log_joint(Z, units)[:, 0]
         return ratio
 
-    def _target(self, X: FloatArray, y: FloatArray) -> FloatArray:
-        given = X[:, self.columns.support]
-        target = y if self.target < 0 else X[:, self.target]
-        return self.columns.population.standardised(given, target)
+    def _regressed(self, X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        table = np.column_stack([X, y])
+        given = table[:, self.columns.support]
+        units = self.columns.population.standardised(given, table[:, self.target])
+        return self.columns(table), units
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class Score:
     ----------
     value : the score; p_value : of one population.
     gain : in mean log likelihood; null : (m,) the same on targets of one population.
-    columns, design : of the regressions.
+    columns, target, design : of the regressions.
     found, single : the two slopes, and the one regression, of the rows (one target).
     draws, second : (m, n) targets of one population, and their shares of the second slope.
     """
@@ -156,14 +158,15 @@ class Score:
     gain: float
     null: FloatArray
     columns: Columns
+    target: int
     design: Design
     found: TwoSlopes
     single: OneRegression
     draws: FloatArray
     second: FloatArray
 
-    def partition(self, target: int = -1) -> SlopePartition:
-        """The two slopes as a partition of any rows; ``target`` as in `SlopePartition`."""
+    def partition(self) -> SlopePartition:
+        """The two slopes as a partition of any rows."""
         two = Regressions(
             self.found.coef[:, 0].astype(np.float64),
             self.found.weights[:, :, 0].astype(np.float64),
@@ -175,11 +178,20 @@ class Score:
             np.array([[1.0 - share, share]]),
             _noise(self.single.noise),
         )
-        return SlopePartition(self.columns, target, two, one)
+        return SlopePartition(self.columns, self.target, two, one)
 
 
 def _noise(noise: Noise) -> FloatArray:
     return np.array([[0.0, noise.mean[0]], noise.variance[:, 0]], dtype=np.float64)
+
+
+def gain_pass(rows: Rows, partitions: tuple[SlopePartition, ...]) -> FloatArray:
+    """(s,) log likelihood that two slopes gain on a block, coefficients staying as they are.
+
+    In one population two slopes lose on rows they were not fitted to: what fitting had gained
+    turns into its opposite.
+    """
+    return np.array([rows.weight @ p.log_ratio(rows.X, rows.y) for p in partitions])
 
 
 def score(
@@ -189,17 +201,22 @@ def score(
     support: IntArray | None = None,
     block: int | None = None,
     mixed: int = MIXED,
+    target: int = -1,
 ) -> Score:
-    """Ask whether y given the columns of ``support`` (all of x if None) is one population.
+    """Ask whether a column, y if not said otherwise, given others is one population.
+
+    ``support`` are columns of the table (x, y), all of x if None; ``target`` is one as well.
 
     ``block`` rows of similar mean have noise of one shape, all rows if None. At most ``mixed``
     columns have two slopes of their own, the others as one prediction.
     """
     support = np.arange(rows.X.shape[1]) if support is None else support
-    seen = Rows(np.ascontiguousarray(rows.X[:, support]), rows.y, rows.weight)
-    population = fit_population(seen, groups[support], thresholds)
+    table = np.column_stack([rows.X, rows.y])
+    seen = Rows(np.ascontiguousarray(table[:, support]), table[:, target], rows.weight)
+    own = np.append(groups, groups.max(initial=0) + 1)[support]
+    population = fit_population(seen, own, thresholds)
     columns = _columns(seen, population, support, mixed)
-    design = Design(columns(rows.X), rows.weight)
+    design = Design(columns(table), rows.weight)
     random = np.random.default_rng(SEED)
     draws, units = drawn_units(seen, population, FIRST, block, random)
     gain, two, one = gains(design, _blurred(np.vstack([population.unit[None], units]), random))
@@ -214,7 +231,7 @@ def score(
     m = len(draws)
     p_value = float(student.sf(value / np.sqrt(1.0 + 1.0 / m), m - 1))
     return Score(
-        value, p_value, float(gain[0]), gain[1:], columns, design, found, one, draws, second
+        value, p_value, float(gain[0]), gain[1:], columns, target, design, found, one, draws, second
     )
 
 
@@ -250,7 +267,7 @@ def _columns(seen: Rows, population: Population, support: IntArray, mixed: int) 
     summaries[m:, 0] = coef[m:]
     # Where no column has a slope of its own, the whole mean is one prediction.
     summaries[rest, 1 if mixed else 0] = coef[rest]
-    said = np.column_stack([seen.X, term_values(population.terms, seen.X)]) @ summaries
+    said = population.columns_at(seen.X) @ summaries
     varies = said.std(axis=0) > 1e-9
     return Columns(
         support,
