@@ -1,0 +1,107 @@
+"""How `make site` builds the documentation. Nothing here, nor in the pages, needs a network."""
+
+import sys
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "src"), str(HERE / "_ext")]
+
+import hetrisk  # noqa: E402
+
+project = "hetrisk"
+author = "The hetrisk developers"
+project_copyright = author
+version = release = hetrisk.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "command_line",
+    "public_names",
+    "pages",
+]
+exclude_patterns = ["gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json", "README.md"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+suppress_warnings = ["config.cache"]  # the gallery's sort key is a class
+
+# Types that are documented elsewhere are not linked: their pages would have to be fetched.
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!hetrisk\.).*"), ("py:.*", r"hetrisk\.(core|blocks|report)\..*")]
+default_role = "autolink"
+autosummary_generate = True
+autodoc_typehints = "none"  # types stand in the docstrings
+autodoc_member_order = "bysource"
+numpydoc_class_members_toctree = False
+numpydoc_show_inherited_class_members = False
+templates_path = ["_templates"]
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+
+class LightFigures:
+    """Figures on white, readable in both schemes; the theme gives them a light card in the dark."""
+
+    def __call__(self, gallery_conf, fname):
+        import matplotlib as mpl
+
+        mpl.rcdefaults()
+        mpl.rcParams.update(
+            {
+                "figure.figsize": (7.0, 3.8),
+                "figure.constrained_layout.use": True,
+                "axes.spines.top": False,
+                "axes.spines.right": False,
+                "svg.fonttype": "none",
+            }
+        )
+        warnings.filterwarnings("ignore", message=".*non-interactive.*")
+
+    def __repr__(self):
+        return "LightFigures"
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/example_",
+    "ignore_pattern": r"__init__\.py",
+    "reset_modules": (LightFigures(),),
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "image_srcset": ["2x"],
+    "download_all_examples": False,
+    "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": None,
+    "plot_gallery": "True",
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "hetrisk"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "start": [], "changelog": []}
