@@ -1,7 +1,6 @@
 """How `make site` builds the documentation. Nothing here, nor in the pages, needs a network."""
 
 import sys
-import warnings
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -25,15 +24,27 @@ extensions = [
     "public_names",
     "pages",
 ]
-exclude_patterns = ["gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json", "README.md"]
+exclude_patterns = [
+    "examples/*",
+    "gallery/**/*.ipynb",
+    "gallery/**/*.py",
+    "gallery/**/*.json",
+    "README.md",
+]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-suppress_warnings = ["config.cache"]  # the gallery's sort key is a class
+suppress_warnings = ["myst.header"]  # the reproduction goes from its sections straight to tables
 
 # Types that are documented elsewhere are not linked: their pages would have to be fetched.
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!hetrisk\.).*"), ("py:.*", r"hetrisk\.(core|blocks|report)\..*")]
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!hetrisk\.).*"),
+    (
+        "py:.*",
+        r"hetrisk\.(core|blocks|report|estimators|baselines|tables|reproduce|monitoring)\..*",
+    ),
+]
 default_role = "autolink"
 autosummary_generate = True
 autodoc_typehints = "none"  # types stand in the docstrings
@@ -47,34 +58,12 @@ copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
 
 
-class LightFigures:
-    """Figures on white, readable in both schemes; the theme gives them a light card in the dark."""
-
-    def __call__(self, gallery_conf, fname):
-        import matplotlib as mpl
-
-        mpl.rcdefaults()
-        mpl.rcParams.update(
-            {
-                "figure.figsize": (7.0, 3.8),
-                "figure.constrained_layout.use": True,
-                "axes.spines.top": False,
-                "axes.spines.right": False,
-                "svg.fonttype": "none",
-            }
-        )
-        warnings.filterwarnings("ignore", message=".*non-interactive.*")
-
-    def __repr__(self):
-        return "LightFigures"
-
-
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/example_",
     "ignore_pattern": r"__init__\.py",
-    "reset_modules": (LightFigures(),),
+    "reset_modules": ("figures.reset",),
     "abort_on_example_error": True,
     "remove_config_comments": True,
     "show_memory": False,

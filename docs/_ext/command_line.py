@@ -38,7 +38,12 @@ def section(command: click.Command, context: click.Context) -> str:
     lines = [f"## {command.name}", "", f"```text\n{usage}\n```", "", escaped(text), ""]
     lines += ["| option | meaning |", "| --- | --- |", *filter(None, rows), ""]
     if command.epilog:
-        lines += ["```text", inspect.cleandoc(command.epilog).replace("\b\n", "").strip(), "```", ""]
+        lines += [
+            "```text",
+            inspect.cleandoc(command.epilog).replace("\b\n", "").strip(),
+            "```",
+            "",
+        ]
     return "\n".join(lines)
 
 

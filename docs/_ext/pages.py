@@ -39,9 +39,7 @@ def turn_links(app: Sphinx, name: str, source: list[str]) -> None:
     up = "../" * name.count("/")
     source[0] = source[0].replace("](../README.md)", f"]({up}index.md)")
     for file, page in SHOWN.items():
-        source[0] = source[0].replace(
-            f"](../{up}{file})", f"]({up}reference/generated/{page}.md)"
-        )
+        source[0] = source[0].replace(f"](../{up}{file})", f"]({up}reference/generated/{page}.md)")
 
 
 def write(path: Path, text: str) -> None:

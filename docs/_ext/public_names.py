@@ -60,7 +60,14 @@ def page() -> str:
 
 def section(title: str, module: str, text: str, names: list[str]) -> list[str]:
     """One module: a sentence and a table of its names."""
-    lines = [title, "-" * len(title), "", f"``{module}``: {text}", "", f".. currentmodule:: {module}"]
+    lines = [
+        title,
+        "-" * len(title),
+        "",
+        f"``{module}``: {text}",
+        "",
+        f".. currentmodule:: {module}",
+    ]
     lines += ["", ".. autosummary::", "   :toctree: .", ""]
     return [*lines, *(f"   {name}" for name in names), ""]
 

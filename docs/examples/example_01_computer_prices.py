@@ -21,7 +21,7 @@ from hetrisk import HRMRegressor, plotting
 from hetrisk.datasets import load_natural
 
 table = load_natural("computer_prices")
-X = table.features.replace({"yes": 1.0, "no": 0.0}).astype(float)
+X = table.features.replace({"yes": "1", "no": "0"}).astype(float)
 y, month = table.y, table.environments.astype(int)
 past = month <= 17
 print(X.assign(log_price=y, month=month).head(3).to_string(index=False))
@@ -54,7 +54,9 @@ def errors(fitted):
 
 fig, ax = plt.subplots()
 ax.plot(range(18, 36), errors(plain), "o-", color="#8a9199", label="plain least squares")
-ax.plot(range(18, 36), errors(model), "o-", color="#0a66a8", label="hetrisk, told the month as a hint")
+ax.plot(
+    range(18, 36), errors(model), "o-", color="#0a66a8", label="hetrisk, told the month as a hint"
+)
 ax.set(xlabel="month", ylabel="RMSE of the log price", ylim=(0, None))
 ax.legend()
 plt.show()

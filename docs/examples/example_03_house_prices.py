@@ -45,5 +45,7 @@ print(f"hetrisk errs less in {better:.0%} of the years to come")
 # %%
 # How sure was it? The share of resamples in which each column left, and the margin of each decision:
 
-for name, share, margin in zip(task.feature_names, model.stability_, model.evidence_.margin, strict=True):
+for name, share, margin in zip(
+    task.feature_names, model.stability_, model.evidence_.margin, strict=True
+):
     print(f"{name:10s} left in {share:4.0%} of resamples; the other decision costs {margin:+.1%}")

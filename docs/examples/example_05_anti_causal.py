@@ -31,7 +31,9 @@ left.set_title("forecast")
 for name, fitted in (("plain", plain), ("hetrisk, told", told)):
     found = environment_errors(fitted, task)
     right.plot(list(found), list(found.values()), "o-", label=name)
-best = [np.sqrt(np.mean((oracle.predict(A[:, task.invariant]) - b) ** 2)) for A, b in task.test.values()]
+best = [
+    np.sqrt(np.mean((oracle.predict(A[:, task.invariant]) - b) ** 2)) for A, b in task.test.values()
+]
 right.plot(list(task.test), best, "k:", label="oracle: the true causes")
 right.set(xlabel="environment", ylabel="RMSE", title="what came true", ylim=(0, None))
 right.legend()

@@ -43,7 +43,11 @@ for share in shares:
 fig, ax = plt.subplots()
 ax.plot(np.multiply(shares, 100), np.multiply(gained, 100), "o-", color="#0a66a8")
 ax.axhline(100, color="0.6", lw=1)
-ax.set(xlabel="rows whose hint was shuffled (%)", ylabel="of the gain of being told (%)", ylim=(-10, 120))
+ax.set(
+    xlabel="rows whose hint was shuffled (%)",
+    ylabel="of the gain of being told (%)",
+    ylim=(-10, 120),
+)
 plt.show()
 
 # %%
@@ -63,5 +67,7 @@ print(f"worst environment: {worst(model):.2f}")
 # A hint that means nothing
 # -------------------------
 
-model = HRMRegressor().fit(X, y, hints=pd.Series(rng.integers(0, 5, len(y)).astype(str), name="colour"))
+model = HRMRegressor().fit(
+    X, y, hints=pd.Series(rng.integers(0, 5, len(y)).astype(str), name="colour")
+)
 print(model.sources_[0].sentence)

@@ -23,7 +23,9 @@ for rotated in (False, True):
     models = {
         "plain": LinearRegression().fit(X, y),
         'form="columns"': HRMRegressor(reach=3.0).fit(X, y, environments=place),
-        'form="directions"': HRMRegressor(reach=3.0, form="directions").fit(X, y, environments=place),
+        'form="directions"': HRMRegressor(reach=3.0, form="directions").fit(
+            X, y, environments=place
+        ),
     }
     rows.append({name: max_error(environment_errors(m, task)) for name, m in models.items()})
 

@@ -26,7 +26,9 @@ task = load_task(
     "selected_on_target", seed=0, curve="square", n_causes=3, n_others=0, share=0.7, rotated=True
 )
 X, y, place = task.train
-kernel = make_pipeline(StandardScaler(), Nystroem(gamma=0.02, n_components=60, random_state=0)).fit(X)
+kernel = make_pipeline(StandardScaler(), Nystroem(gamma=0.02, n_components=60, random_state=0)).fit(
+    X
+)
 Z = kernel.transform(X)
 
 # %%

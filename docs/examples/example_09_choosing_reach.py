@@ -22,7 +22,8 @@ for ax, name in zip(axes, ("computer_prices", "school_results", "texas_house_pri
     X, y, when = task.train
     found = [
         environment_errors(
-            HRMRegressor(reach=k, feature_groups=task.feature_groups).fit(X, y, environments=when), task
+            HRMRegressor(reach=k, feature_groups=task.feature_groups).fit(X, y, environments=when),
+            task,
         )
         for k in reaches
     ]

@@ -33,7 +33,9 @@ errors = np.array([[m.errors[year] for year in years] for m in ordered], dtype=f
 fig, ax = plt.subplots()
 picture = ax.imshow(errors / errors.min(axis=0), cmap="Blues", vmin=1.0, aspect="auto")
 ax.set_xticks(range(len(years)), years)
-ax.set_yticks(range(len(ordered)), [m.method + (" *" if m.told_environments else "") for m in ordered])
+ax.set_yticks(
+    range(len(ordered)), [m.method + (" *" if m.told_environments else "") for m in ordered]
+)
 ax.set(xlabel="year left out")
 fig.colorbar(picture, label="error / best method's")
 plt.show()

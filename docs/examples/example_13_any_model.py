@@ -30,4 +30,6 @@ stable = HRMRegressor(final_estimator=HistGradientBoostingRegressor(max_iter=80,
 stable.fit(X, y, environments=month)
 for name, fitted in (("all columns", plain), ("stable columns", stable)):
     found = environment_errors(fitted, task)
-    print(f"boosted trees, {name}: worst {max_error(found):.2f}, mean {np.mean(list(found.values())):.2f}")
+    print(
+        f"boosted trees, {name}: worst {max_error(found):.2f}, mean {np.mean(list(found.values())):.2f}"
+    )

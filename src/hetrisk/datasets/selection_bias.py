@@ -45,7 +45,7 @@ def make_selection_bias(
     Parameters
     ----------
     n_samples : number of rows kept.
-    r : strength (|r| >= 1) and direction (sign) of the bias; r = 1 selects nothing away.
+    r : strength (at least 1 in size) and direction (sign) of the bias; r = 1 selects nothing away.
     n_features : d; the first ``d // 2`` columns are phi (invariant), the others psi.
     n_biased : how many psi columns, from the first, are V_b; the other psi are pure noise.
     beta : weight of the product of the first three phi, which no linear model can express.

@@ -383,19 +383,23 @@ class HRMRegressor(RegressorMixin, _HRM):
     support_ : (d,) columns used.
     gates_ : (d,) soft mask in [0, 1].
     coef_, intercept_ : the linear model on the user's scale, zero outside the support; only
-        where ``final_estimator`` is None. erm_coef_, erm_intercept_ : those of plain ERM.
+        where ``final_estimator`` is None.
+    erm_coef_, erm_intercept_ : those of plain ERM.
     verdict_, verdict_reason_ : what was found, as a word and as a sentence.
     evidence_ : `hetrisk.core.result.Evidence`, what decided about every column.
     sources_ : a `hetrisk.core.result.SourceRecord` for every source of environments looked at.
     reach_curve_ : `hetrisk.core.result.ReachCurve`, expected error against the reach.
     break_even_ : the reach from which on this model is the better one.
-    stability_ : (d,) share of resamples in which each column left; n_resamples_ : of how many.
+    stability_ : (d,) share of resamples in which each column left.
+    n_resamples_ : of how many.
     leave_one_out_ : errors in each environment when it was left out of the fit.
     environments_, environment_proba_ : environment of each training row and the probabilities
-        behind it; not held for rows out of core. environment_labels_ : their names.
+        behind it; not held for rows out of core.
+    environment_labels_ : their names.
     environment_summary_ : `EnvironmentSummary`, the environments side by side.
     reference_ : `hetrisk.core.drift.reference.Reference`, what the training rows looked like.
-    history_ : a `hetrisk.core.result.HistoryRecord` for every step; n_rounds_ : rounds.
+    history_ : a `hetrisk.core.result.HistoryRecord` for every step.
+    n_rounds_ : rounds.
     final_estimator_ : the fitted final model on the columns that stayed.
 
     Examples

@@ -148,7 +148,8 @@ class InvariantRegressor(RegressorMixin, _Invariant):
 
     Attributes
     ----------
-    support_ : (d,) selected features; gates_ : (d,) expected gates.
+    support_ : (d,) selected features.
+    gates_ : (d,) expected gates.
     coef_, intercept_ : least squares on the selected features over all rows; with ``literal``
         the gated model.
     invariance_penalty_, gate_penalty_ : lambda and alpha as given or chosen.
