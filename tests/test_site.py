@@ -52,7 +52,9 @@ def read(path):
 
 def broken_links(site):
     """Local links of a site that lead nowhere, and pictures or scripts it would have to fetch."""
-    pages = {path: read(path) for path in sorted(site.rglob("*.html"))}
+    pages = {
+        path: read(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
+    }
     broken = []
     for path, links in pages.items():
         for link in links.leads:
@@ -79,7 +81,7 @@ def test_a_broken_link_is_found(tmp_path):
 
 @built
 def test_no_link_of_the_site_is_broken():
-    assert broken_links(SITE) == []
+    assert not broken_links(SITE)
 
 
 @built
@@ -107,7 +109,7 @@ def test_every_command_and_option_is_in_the_reference():
     page = (SITE / "reference" / "generated" / "command-line.html").read_text()
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
-        for parameter in command.params:
+        for parameter in (p for p in command.params if isinstance(p, click.Option)):
             assert all(option in page for option in parameter.opts), (name, parameter.name)
 
 
@@ -125,7 +127,8 @@ class TestInABrowser:
     def test_a_page_is_quiet_offline_and_fits_a_telephone(self, browser, name):
         tab = browser.open(SITE / f"{name}.html", width=400, height=800)
         assert not [url for url in tab.requests() if not url.startswith(("file:", "blob:"))]
-        assert tab.complaints() == []
+        said = [text for text in tab.complaints() if "[PST]: " not in text]
+        assert said == []  # beside the notes of the theme
         assert tab.run("document.documentElement.scrollWidth") <= 400
         tab.close()
 

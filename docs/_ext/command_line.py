@@ -53,6 +53,7 @@ def option_row(parameter: click.Parameter, context: click.Context) -> str:
     if record is None:
         return ""
     names, meaning = record
+    names = names.replace("|", r"\|")  # a bar ends a cell, even in code
     return f"| `{names}` | {escaped(meaning)} |".replace("\n", " ")
 
 
