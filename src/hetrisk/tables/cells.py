@@ -25,6 +25,7 @@ MISSING_IN_TARGET = frozenset(
 )
 # "None" is a common class ("none, mild, severe") but, among features, mostly a missing value.
 MISSING = MISSING_IN_TARGET | {"none", "-", "."}
+_LONGEST_WORD = max(len(word) for word in MISSING)
 LARGEST = 1e100  # squares of larger numbers overflow; nobody measures anything this large
 DAY = np.timedelta64(1, "D")
 
@@ -116,13 +117,19 @@ class TextCells(Cells):
         if not isinstance(getattr(texts, "dtype", None), pd.StringDtype):
             texts = np.asarray(texts, dtype=object)
         codes, raw = pd.factorize(texts, use_na_sentinel=True)
-        stripped = [str(value).strip() for value in np.asarray(raw, dtype=object)]
-        known = dict.fromkeys(value for value in stripped if value.lower() not in missing)
-        index = {value: i for i, value in enumerate(known)}
+        texts = [str(value) for value in np.asarray(raw, dtype=object)]
+        stripped = [text.strip() for text in texts]
+        absent = [len(text) <= _LONGEST_WORD and text.lower() in missing for text in stripped]
+        if stripped == texts and not any(absent):  # as most columns of a million numbers are
+            self.codes: IntArray = np.asarray(codes, dtype=np.int64)
+            self.values: list[str] = texts
+            return
+        known = dict.fromkeys(text for text, gone in zip(stripped, absent, strict=True) if not gone)
+        index = {text: i for i, text in enumerate(known)}
         # Code -1 (a missing cell) must pick the last entry of the lookup.
-        recode = [*(index.get(value, -1) for value in stripped), -1]
-        self.codes: IntArray = np.asarray(recode, dtype=np.int64)[codes]
-        self.values: list[str] = list(index)
+        recode = [*(index.get(text, -1) for text in stripped), -1]
+        self.codes = np.asarray(recode, dtype=np.int64)[codes]
+        self.values = list(index)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -178,6 +185,8 @@ class TextCells(Cells):
     @cached_property
     def _levels(self) -> tuple[IntArray, list[str]]:
         spelled = [canonical(value) for value in self.values]
+        if spelled == self.values:
+            return self.codes, self.values
         index = {level: i for i, level in enumerate(dict.fromkeys(spelled))}
         recode = [*(index[level] for level in spelled), -1]
         return np.asarray(recode, dtype=np.int64)[self.codes], list(index)
