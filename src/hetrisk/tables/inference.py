@@ -61,7 +61,7 @@ _LIKELY_CODE = re.compile(
     r"(^|[\W_])(mode|type|kind|class|category|cat|group|grp|cluster|species|brand|make|model|"
     r"region|state|country|county|district|ward|site|sector|industry|ind|sic|naics|occupation|"
     r"occ|race|ethnicity|religion|marital|status|method|treatment|arm|cohort|channel|segment|"
-    r"dept|department|shop|store|school|hospital|batch)([\W_0-9]|$)",
+    r"dept|department|shop|store|batch)([\W_0-9]|$)",
     re.I,
 )
 FEWEST_CODES, MOST_CODES = 3, 50

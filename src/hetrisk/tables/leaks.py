@@ -18,7 +18,8 @@ from hetrisk.tables.errors import quoted
 FEWEST_ROWS = 20
 FEWEST_VALUES = 5  # a function is no finding where the target has fewer distinct values
 EXACT = 1e-4  # share of the variance a function may miss: rounding to a few digits
-NEARLY = 0.01  # share of the variance, or of the errors, that what "nearly determines" may miss
+NEARLY = 0.005  # share of the variance that a column which nearly determines the target may miss
+HARDLY_WRONG = 0.01  # the same for classes: share of the errors that the most frequent class makes
 SUMMED = 1e-9  # share of the variance that parts which add up to the target may miss
 MOST_SUMMED = 200
 _SMALL = 1e-6  # relative to the scale of the target
@@ -190,7 +191,7 @@ def _of_classes(name: str, features: FloatArray, y: IntArray, target: str) -> Le
         return Leak(name, "copy", _sentence(name, words))
     guessed = _guesses(table, codes, y, ordered=features.shape[1] == 1)
     wrong = float(np.mean(guessed != y))
-    if wrong <= NEARLY * base:
+    if wrong <= HARDLY_WRONG * base:
         words = f"alone tells the target {quoted(target)} in {1 - wrong:.2%} of the rows"
         return Leak(name, "determines", _sentence(name, words))
     return None
