@@ -21,7 +21,7 @@ from hetrisk.reproduce.records import NotApplicable
 ERM, ORACLE = "erm", "oracle"
 REACHES = (1.0, 2.0, 10.0)
 SHRINKAGES = np.logspace(-3, 4, 15)
-MOST_GATED = 20
+MOST_GATED = 12
 PENALTIES = np.logspace(-4, 2, 7)
 
 
