@@ -12,7 +12,7 @@ from hetrisk.reproduce.cases import Case, grid
 from hetrisk.reproduce.gauntlet.methods import GAUNTLET, ORACLE
 from hetrisk.reproduce.methods import HINTED
 
-SLOW = ("hrm-gates", "told-trees")  # run on the first half of real tables alone
+SLOW = ("hrm", "hrm-gates", "told-trees")  # run on the first half of real tables alone
 FIRST_SEED = 1000  # the seeds that anything was tried out on are others
 MAX_ROWS = 3000  # rows a real table is trained on, and tested on in each environment
 
