@@ -355,7 +355,7 @@ def reach_curve(
     residuals are regressed on its prediction and the columns it uses: what that would correct
     there, beyond what it would correct over all rows, is the model's regret. For least squares
     this is the curve that `HRMRegressor` draws of it. Beside it stands plain ERM: a linear model
-    on the same columns. Classifiers are judged by the Brier score of their probabilities.
+    on all columns. Classifiers are judged by the Brier score of their probabilities.
 
     Parameters
     ----------
@@ -380,22 +380,24 @@ def reach_curve(
     >>> bool(curve.error[-1] > curve.error[0])
     True
     """
-    features = _numbers_of(X, model)
+    features, used = _numbers_of(X), _numbers_of(X, model)
     observed, predicted = _outputs(model, X, y)
     side = read_side(environments, None, len(features))
     if side.labels is None or side.values is None:
         raise ValueError("environments must be labels (n,); got responsibilities.")
     at = np.asarray(GRID if reach is None else reach, dtype=np.float64)
-    lines = residual_lines(features, predicted, observed, side.values[:, 0].astype(np.int64))
+    codes = side.values[:, 0].astype(np.int64)
+    lines = residual_lines(used, features, predicted, observed, codes)
     unit = "root Brier score" if hasattr(model, "classes_") else "RMSE"
     none = [np.ones(features.shape[1], dtype=bool)] * len(at)
     return draw(at, lines, [], none, unit)
 
 
-def _numbers_of(X: Any, model: Any) -> FloatArray:
-    """(n, d) the columns that are numbers and that the model looks at, standardised."""
+def _numbers_of(X: Any, model: Any = None) -> FloatArray:
+    """(n, d) the columns that are numbers, standardised: all, or those a model looks at."""
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    used = [name for name in frame.select_dtypes(["number", "bool"]) if _uses(model, X, name)]
+    names = list(frame.select_dtypes(["number", "bool"]))
+    used = names if model is None else [name for name in names if _uses(model, X, name)]
     numbers = frame[used].to_numpy(np.float64)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     centre = np.nanmean(numbers, axis=0) if numbers.size else np.empty(0)

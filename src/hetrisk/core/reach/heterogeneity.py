@@ -5,8 +5,9 @@ of the scores z (y - z'beta_e). Folds of rows give V_e without an assumption on 
 scores of a fold are one draw. Three things follow from their whitened Gram matrix Lambda:
 
 * phi = tr(Lambda) / p, how much noisier coefficients are than under constant variance;
-* the test of one regression for all environments: T = sum_e n_e rho_e / sigma_e^2 is compared
-  with a multiple of chi-squared of the same mean and variance (Satterthwaite 1946);
+* the test of one regression for all environments: T = sum_e n_e rho_e / sigma_e^2 against a
+  multiple of chi-squared of the same mean and variance (Satterthwaite 1946), over the noise of
+  Lambda itself: an F test;
 * for each column, whether its coefficient is the same everywhere (Cochran's Q). The smallest of
   these, and the test of all together, make up one p-value (Bonferroni).
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.stats import f, norm
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.rows import FloatArray
@@ -88,7 +89,9 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
     fits = fit_set(environments, everything)
     variance = _variance(environments, fits.own, p)
     total = float((environments.rows * fits.regret / variance).sum())
-    p_value = float(chi2.sf(total * trace / square, (K - 1) * trace**2 / square))
+    spectrum = trace**2 / square  # how many eigenvalues Lambda has, were they equal
+    freedom = (K - 1) * spectrum
+    p_value = float(f.sf(total / ((K - 1) * trace), freedom, K * (n_folds - 1) * spectrum))
     columns = _column_p_values(environments, fits, draws.reshape(K, n_folds, p, -1))
     # All coefficients together see many small changes best, one by one a single large one.
     single = float(columns.min(initial=1.0)) * len(columns)
@@ -147,5 +150,7 @@ def _column_p_values(environments: Environments, fits: Fits, draws: FloatArray) 
     q = np.einsum("ki,kit->i", precision, (coef - centre) ** 2)
     # Indicators of t > 1 classes sum to one: of their coefficients t - 1 are free.
     free = max(environments.n_targets - 1, 1)
-    p_values: FloatArray = chi2.sf(q, (K - 1) * free)[1:]
+    freedom = (K - 1) * free
+    # The noise is known from K (F - 1) draws, not exactly: F in place of chi-squared.
+    p_values: FloatArray = f.sf(q / freedom, freedom, K * (draws.shape[1] - 1))[1:]
     return p_values

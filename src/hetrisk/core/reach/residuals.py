@@ -37,13 +37,18 @@ class _Given(Assignment):
 
 
 def residual_lines(
-    X: FloatArray, predicted: FloatArray, observed: FloatArray, codes: IntArray
+    used: FloatArray,
+    X: FloatArray,
+    predicted: FloatArray,
+    observed: FloatArray,
+    codes: IntArray,
 ) -> tuple[Line, Line]:
     """Lines of a model and of least squares on all columns.
 
     Parameters
     ----------
-    X : (n, d) standardised columns.
+    used : (n, m) standardised columns that the model looks at.
+    X : (n, d) all of them.
     predicted, observed : (n, t).
     codes : (n,) environments.
     """
@@ -51,7 +56,7 @@ def residual_lines(
     for t in range(observed.shape[1]):
         f, y = predicted[:, t], observed[:, t]
         spread = max(float(f.std()), np.finfo(np.float64).tiny)
-        with_f = np.column_stack([X, (f - f.mean()) / spread])
+        with_f = np.column_stack([used, (f - f.mean()) / spread])
         model = _added(model, _line(with_f, y - f, codes, float(np.mean((y - f) ** 2))))
         plain = _added(plain, _line(X, y, codes, None))
     return model, plain

@@ -1,0 +1,234 @@
+"""Regret and what follows from it, against brute force on the rows."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hetrisk.core.numerics.families import Multinomial
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.reach.columns import SweptFit, choose_columns, take_back_path
+from hetrisk.core.reach.curve import Line, break_even
+from hetrisk.core.reach.directions import fit_directions
+from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
+from hetrisk.core.reach.minimax import expected_error, fit_minimax
+from hetrisk.core.reach.regret import fit_set, gradient_shift, risk_of
+from hetrisk.core.reach.resampling import evaluate_sets, resamples
+
+from .made import cells_of, table
+
+FULL = np.ones(4, dtype=bool)
+
+
+def brute_force(X, y, codes, columns):
+    """Risk and regrets by least squares on the rows."""
+    Z = np.column_stack([np.ones(len(y)), X[:, columns]])
+    pooled = np.linalg.lstsq(Z, y, rcond=None)[0]
+    risk = np.mean((y - Z @ pooled) ** 2)
+    regrets = []
+    for k in np.unique(codes):
+        z, own = Z[codes == k], y[codes == k]
+        best = np.linalg.lstsq(z, own, rcond=None)[0]
+        regrets.append(np.mean((own - z @ pooled) ** 2) - np.mean((own - z @ best) ** 2))
+    return risk, np.array(regrets)
+
+
+@pytest.mark.parametrize("columns", [[0, 1, 2, 3], [0, 2], []])
+def test_risk_and_regret_are_those_of_the_rows(columns):
+    X, y, codes = table()
+    chosen = np.isin(np.arange(4), columns)
+    fits = fit_set(environments_of(cells_of(X, y, codes), 1), chosen)
+    risk, regrets = brute_force(X, y, codes, chosen)
+    assert fits.risk == pytest.approx(risk, rel=1e-6)
+    assert np.allclose(fits.regret, regrets, rtol=1e-3, atol=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 3), st.floats(0, 5))
+def test_swept_fits_equal_fits_from_scratch(seed, d, targets, reach):
+    """Taking a column out of a fit, or in, is the fit on the other set."""
+    X, y, codes = table(seed, d=d)
+    family = None
+    if targets > 1:
+        y = np.digitize(y, np.quantile(y, np.linspace(0, 1, targets + 1)[1:-1])).astype(float)
+        family = Multinomial(max(targets, 2))
+    environments = environments_of(cells_of(X, y, codes, family=family), max(targets, 1))
+    columns = np.arange(d) % 2 == 0
+    state = SweptFit.of(environments, columns)
+    for j in range(d):
+        other = columns.copy()
+        other[j] = not other[j]
+        change = state.without if columns[j] else state.with_more
+        slow = state._leaving if columns[j] else state._coming
+        wanted = fit_set(environments, other).expected(reach)
+        assert change(reach, [np.array([j])])[0] == pytest.approx(wanted, rel=1e-6, abs=1e-9)
+        assert slow(reach, np.array([1 + j])) == pytest.approx(wanted, rel=1e-6, abs=1e-9)
+
+
+def test_a_batch_of_sets_is_each_set_on_its_own():
+    X, y, codes = table()
+    environments = heterogeneity(cells_of(X, y, codes), 1).environments
+    sets = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]], dtype=bool)
+    found = evaluate_sets(environments, sets)
+    for i, columns in enumerate(sets):
+        assert found.expected(2.0)[i] == pytest.approx(
+            fit_set(environments, columns).expected(2.0), rel=1e-8
+        )
+
+
+def test_folds_add_up_whatever_the_blocks():
+    X, y, codes = table()
+    whole = cells_of(X, y, codes)
+    from hetrisk.core.numerics.cells import _CellPass
+    from hetrisk.core.numerics.families import Gaussian
+
+    from .made import Given
+
+    one = _CellPass(Gaussian(), Given(codes, 3), 10)
+    parts = [
+        one(Rows(X[a:b], y[a:b], np.ones(b - a), start=a))
+        for a, b in ((0, 7), (7, 150), (150, 400))
+    ]
+    total = parts[0] + parts[1] + parts[2]
+    assert np.allclose(total.gram, whole.gram)
+    assert np.array_equal(total.weight, whole.weight)
+
+
+def test_chance_is_the_mean_regret_of_environments_that_do_not_differ():
+    excess = []
+    for seed in range(150):
+        X, y, codes = table(seed, flip=0.0)
+        fits = fit_set(environments_of(cells_of(X, y, codes), 1), FULL)
+        excess.append((fits.regret - fits.chance).mean() / fits.chance.mean())
+    assert abs(np.mean(excess)) < 4 * np.std(excess) / np.sqrt(len(excess)) + 0.02
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_p_values_are_calibrated_whatever_mean_and_noise(bent):
+    p = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        X, codes = rng.exponential(size=(600, 3)), rng.integers(0, 3, 600)
+        y = X.sum(axis=1) + (X[:, 0] * X[:, 1] if bent else 0.0)
+        y = y + (0.3 + X[:, 0] * bent) * rng.standard_t(4, 600)
+        p.append(heterogeneity(cells_of(X - 1, y, codes), 1).p_value)
+    for level in (0.01, 0.05, 0.1):
+        assert np.mean(np.array(p) < level) < level + 3 * np.sqrt(level / 200)
+
+
+def test_a_change_is_found_and_laid_at_the_door_of_its_column():
+    X, y, codes = table(flip=2.0)
+    found = heterogeneity(cells_of(X, y, codes), 1)
+    assert found.p_value < 1e-6
+    assert int(np.argmin(found.column_p_values)) == 3
+
+
+def test_copies_of_a_shortcut_leave_together():
+    rng = np.random.default_rng(0)
+    n = 2000
+    codes = np.arange(n) % 2
+    x = rng.standard_normal((n, 2))
+    y = x.sum(axis=1) + rng.standard_normal(n)
+    sign = np.where(codes == 0, 1.0, -0.2)
+    copies = sign[:, None] * y[:, None] + 0.5 * rng.standard_normal((n, 4))
+    environments = heterogeneity(cells_of(np.column_stack([x, copies]), y, codes), 1).environments
+    nothing = np.zeros(6, dtype=bool)
+    chosen = choose_columns(environments, 3.0, np.arange(6), nothing)
+    assert chosen.support.tolist() == [True, True, False, False, False, False]
+    kept = choose_columns(environments, 3.0, np.arange(6), np.arange(6) == 5)
+    assert kept.support[5]
+    grouped = choose_columns(environments, 3.0, np.array([0, 0, 0, 1, 1, 1]), nothing)
+    assert len(set(grouped.support[:3])) == len(set(grouped.support[3:])) == 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.permutations(range(4)), st.permutations(range(3)))
+def test_order_of_columns_and_names_of_environments_do_not_matter(seed, order, names):
+    X, y, codes = table(seed, flip=2.0)
+    nothing = np.zeros(4, dtype=bool)
+    environments = heterogeneity(cells_of(X, y, codes), 1).environments
+    first = choose_columns(environments, 2.0, np.arange(4), nothing).support
+    moved = cells_of(X[:, list(order)], y, np.array(names)[codes])
+    second = choose_columns(heterogeneity(moved, 1).environments, 2.0, np.arange(4), nothing)
+    assert np.array_equal(second.support, first[list(order)])
+
+
+def test_the_path_back_is_nested_and_ends_with_all_columns():
+    X, y, codes = table(flip=2.0)
+    environments = heterogeneity(cells_of(X, y, codes), 1).environments
+    path = take_back_path(environments, 2.0, np.arange(4), np.array([True, False, False, False]))
+    assert len(path) == 4
+    assert all((a <= b).all() for a, b in pairwise(path))
+    assert path[-1].all()
+
+
+def test_minimax_is_never_worse_than_the_pooled_fit_and_a_weighted_fit():
+    X, y, codes = table(flip=2.0)
+    environments = heterogeneity(cells_of(X, y, codes), 1).environments
+    fits = fit_set(environments, FULL)
+    found = fit_minimax(environments, FULL, 2.0)
+    assert expected_error(environments, found.coef, fits, 2.0) < fits.expected(2.0)
+    assert found.multipliers.sum() <= 1.0 + 1e-9
+    # The same fit by weights on rows.
+    extra = 1.0 + 4.0 * (found.multipliers / environments.share)[codes]
+    Z = np.column_stack([np.ones(len(y)), X]) * np.sqrt(extra)[:, None]
+    by_rows = np.linalg.lstsq(Z, y * np.sqrt(extra), rcond=None)[0]
+    assert np.allclose(found.coef[:, 0], by_rows, atol=1e-3)
+    assert not fit_minimax(environments, FULL, 0.0).multipliers.any()
+
+
+def test_directions_do_not_depend_on_the_axes():
+    X, y, codes = table(flip=2.0)
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    plain = fit_directions(environments_of(cells_of(X, y, codes), 1), 2.0)
+    turned = fit_directions(environments_of(cells_of(X @ turn, y, codes), 1), 2.0)
+    assert np.allclose(turn @ turned[1:], plain[1:], atol=1e-5)
+
+
+def test_directions_with_shifting_means_alone_are_anchor_regression():
+    """With one within-environment distribution, only means move: beta solves the anchor system."""
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((300, 3))
+    X = np.vstack([base + 1.0, base - 1.0])
+    y = np.concatenate([base.sum(axis=1) + 2.0, base.sum(axis=1)])
+    environments = environments_of(cells_of(X, y, np.repeat([0, 1], 300)), 1)
+    far = fit_directions(environments, 50.0)
+    near = fit_directions(environments, 0.0)
+    shift = np.abs(gradient_shift(environments, far)).max()
+    assert shift < 0.05 * np.abs(gradient_shift(environments, near)).max()
+
+
+def test_gradient_shift_of_the_pooled_fit_is_its_regret():
+    X, y, codes = table(flip=2.0)
+    environments = heterogeneity(cells_of(X, y, codes), 1).environments
+    fits = fit_set(environments, FULL)
+    shift = gradient_shift(environments, fits.coef[0])
+    # The noise is taken with the model's own risk in place of the environment's best.
+    risk = risk_of(environments, fits.coef[0])[1:]
+    noise = environments.noise(risk[:, None], 5)[:, 0]
+    assert np.allclose(shift + noise, fits.regret, rtol=1e-6)
+
+
+def test_resamples_are_the_same_each_time_and_near_the_whole():
+    X, y, codes = table(n=3000)
+    cells = cells_of(X, y, codes)
+    first = [e.pooled for e in resamples([cells], 1, [1.0], 5)]
+    second = [e.pooled for e in resamples([cells], 1, [1.0], 5)]
+    assert np.array_equal(first, second)
+    assert np.abs(np.mean(first, axis=0) - environments_of(cells, 1).pooled).max() < 0.3
+
+
+@pytest.mark.parametrize(
+    ("model", "plain", "reach"),
+    [
+        ((1.1, 0.0), (1.0, 0.1), 1.0),
+        ((1.0, 0.0), (1.0, 0.1), 0.0),
+        ((1.1, 0.2), (1.0, 0.1), np.inf),
+        ((1.0, 0.0), (1.0, 0.0), 0.0),
+    ],
+)
+def test_break_even(model, plain, reach):
+    lines = [Line(risk, np.array([regret]), np.array([risk])) for risk, regret in (model, plain)]
+    assert break_even(*lines) == pytest.approx(reach)
