@@ -7,7 +7,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hetrisk import EnvironmentMixture, HRMClassifier, HRMRegressor, InvariantRegressor
+from hetrisk import (
+    EnvironmentMixture,
+    HRMClassifier,
+    HRMRegressor,
+    InvariantRegressor,
+    baselines,
+)
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.numerics.families import Gaussian
 from hetrisk.core.numerics.rows import Rows
@@ -110,6 +116,14 @@ def test_every_estimator_takes_every_unit(unit):
     )
     mixture = EnvironmentMixture(n_environments=2, random_state=0).fit(X * unit, Y)
     assert np.isfinite(mixture.predict_proba(X * unit, Y)).all()
+
+
+@pytest.mark.parametrize("name", ["AnchorRegressor", "VRExRegressor"])
+@pytest.mark.parametrize("unit", [1e-250, 1e-19, 1e200])
+def test_baselines_take_every_unit(name, unit):
+    baseline = getattr(baselines, name)
+    plain, scaled = baseline().fit(X, Y, SITE), baseline().fit(X * unit, Y, SITE)
+    np.testing.assert_allclose(scaled.predict(X * unit), plain.predict(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 
 from hetrisk.baselines.risks import Risks
-from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.numerics.spread import column_spread
 from hetrisk.estimators.scales import Scale, scale_of
 
 
@@ -57,9 +58,7 @@ class Problem:
 def problem_scale(X: FloatArray, y: FloatArray | None, *, standardise: bool) -> Scale:
     """Scale of the rows of a baseline; labels (None) and, if asked, columns keep their units."""
     target = np.zeros(len(X)) if y is None else y
-    scale = scale_of(
-        np.append(X.mean(axis=0), target.mean()), np.append(X.std(axis=0), target.std())
-    )
+    scale = scale_of(column_spread(Rows(X, target, np.ones(len(X)))))
     return scale if standardise else replace(scale, spread=np.ones_like(scale.spread))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.core.numerics.spread import SAME, column_spread
+from hetrisk.core.numerics.spread import ColumnSpread, column_spread
 
 LARGEST = 1e300  # differences and products of a few such numbers are still numbers
 
@@ -59,21 +59,17 @@ def measure_scale(rows: Blocks, family: Family, names: Sequence[str] | None = No
 
     ``names`` are those of the features, for messages; by default the ones the rows know.
     """
-    found = rows.sum(column_spread)
-    constant = found.constant
-    scale = Scale(
-        found.centre, np.where(constant, 1.0, found.spread), constant[:-1], bool(constant[-1])
-    )
+    scale = scale_of(rows.sum(column_spread))
     scale.centre[-1], scale.spread[-1] = family.standardised(scale.centre[-1], scale.spread[-1])
     _refuse_extremes(scale, rows.feature_names if names is None else names)
     return scale
 
 
-def scale_of(centre: FloatArray, spread: FloatArray) -> Scale:
-    """Scale of columns (X, y) with these means and standard deviations."""
-    # A column that varies by rounding alone is constant.
-    constant = spread <= SAME * np.abs(centre)
-    return Scale(centre.copy(), np.where(constant, 1.0, spread), constant[:-1], bool(constant[-1]))
+def scale_of(found: ColumnSpread) -> Scale:
+    """Scale of columns (X, y) measured before; a column that varies by rounding is constant."""
+    constant = found.constant
+    spread = np.where(constant, 1.0, found.spread)
+    return Scale(found.centre, spread, constant[:-1], bool(constant[-1]))
 
 
 def _refuse_extremes(scale: Scale, names: Sequence[str] | None) -> None:

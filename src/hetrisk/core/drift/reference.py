@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special, stats
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
+from hetrisk.core.numerics.spread import ColumnSpread, column_spread
 
 N_POINTS = 101
 SAMPLE_ROWS = 20_000
@@ -57,28 +58,15 @@ class Reference:
 
 @dataclass(frozen=True)
 class _Extremes:
-    """Moments and extremes of a block; two of them merge into those of both."""
+    """Spread of a block, every row counting once; two of them merge into that of both."""
 
     n: int
-    mean: FloatArray
-    square: FloatArray  # sum of squared deviations from the mean
-    low: FloatArray
-    high: FloatArray
+    columns: ColumnSpread
     indicator: BoolArray
 
     def __add__(self, other: _Extremes) -> _Extremes:
-        n = self.n + other.n
-        if n == 0:
-            return self
-        gap = other.mean - self.mean
-        return _Extremes(
-            n,
-            self.mean + gap * (other.n / n),
-            self.square + other.square + gap**2 * (self.n * other.n / n),
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            self.indicator & other.indicator,
-        )
+        indicator = self.indicator & other.indicator
+        return _Extremes(self.n + other.n, self.columns + other.columns, indicator)
 
 
 def measure(rows: RowSource, environments: tuple[tuple[str, float], ...] = ()) -> Reference:
@@ -93,10 +81,10 @@ def measure(rows: RowSource, environments: tuple[tuple[str, float], ...] = ()) -
     points = np.quantile(Z, levels, axis=0, method="higher")
     return Reference(
         n_rows=sums.n,
-        mean=sums.mean,
-        sd=np.sqrt(sums.square / max(sums.n, 1)),
-        low=sums.low,
-        high=sums.high,
+        mean=sums.columns.centre,
+        sd=sums.columns.spread,
+        low=sums.columns.low,
+        high=sums.columns.high,
         points=points,
         cdf=_shares_below(Z, points),
         n_sampled=len(Z),
@@ -112,21 +100,8 @@ def _columns(rows: Rows) -> FloatArray:
 
 def _extremes(rows: Rows) -> _Extremes:
     Z = _columns(rows)
-    p = rows.X.shape[1] + 1
-    if not len(Z):
-        nothing = np.zeros(p)
-        return _Extremes(
-            0, nothing, nothing, np.full(p, np.inf), np.full(p, -np.inf), np.ones(p, dtype=bool)
-        )
-    mean = Z.mean(axis=0)
-    return _Extremes(
-        len(Z),
-        mean,
-        ((Z - mean) ** 2).sum(axis=0),
-        Z.min(axis=0),
-        Z.max(axis=0),
-        np.all((Z == 0) | (Z == 1), axis=0),
-    )
+    columns = column_spread(Rows(Z[:, :-1], Z[:, -1], np.ones(len(Z))))
+    return _Extremes(len(Z), columns, np.all((Z == 0) | (Z == 1), axis=0))
 
 
 def _shares_below(Z: FloatArray, points: FloatArray) -> FloatArray:
