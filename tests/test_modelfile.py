@@ -527,6 +527,13 @@ def test_arrays_that_share_their_bytes_are_refused():
         modelfile.loads(shared)
 
 
+def test_more_parts_than_any_model_has_are_refused(monkeypatch):
+    monkeypatch.setattr("hetrisk.modelfile.codec.MOST_PARTS", 100)
+    many = packed(hetrisk_json=LABEL, model_json=json.dumps([[]] * 101), arrays_bin=b"")
+    with pytest.raises(ModelFileError, match="more parts than any model"):
+        modelfile.loads(many)
+
+
 def test_text_takes_no_more_room_than_it_should(good):
     """One long label beside many empty ones would make an array of equal widths."""
     labels = ["x" * 500_000, *[""] * 500_000]

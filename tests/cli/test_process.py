@@ -320,3 +320,9 @@ def test_a_model_of_a_later_version_says_so(workshop, tmp_path, monkeypatch):
     result = run("predict", tmp_path / "m.hetrisk", workshop / "table.csv")
     assert result.exit_code == 0
     assert "Note: the model was written by hetrisk 99.0, later than this version" in result.stderr
+
+
+def test_text_that_does_not_begin_as_its_encoding_must_is_a_sentence(workshop):
+    result = run("fit", workshop / "table.csv", "-t", "y", "--encoding", "utf-16")
+    assert result.exit_code == 1
+    assert "'table.csv' is not utf-16" in result.stderr

@@ -19,6 +19,7 @@ from hetrisk.modelfile.errors import ModelFileError
 from hetrisk.tables.errors import quoted
 
 DEEPEST = 60  # a forest in a pipeline in a model is 12 deep
+MOST_PARTS = 500_000  # ten thousand boosted trees have 240,000
 LARGEST_INTEGER = 1 << 64
 ROOM_FOR_TEXT = 1 << 26  # bytes of all arrays of text: a million labels of 16 letters
 
@@ -91,6 +92,7 @@ class Reader:
         self.kinds = {kind.tag: kind for kind in kinds}
         self.arrays = arrays
         self._depth = 0
+        self._parts = 0
         self._room = len(arrays) + ROOM_FOR_TEXT
 
     def read(self, node: Any) -> Any:
@@ -98,8 +100,11 @@ class Reader:
         if node is None or isinstance(node, (bool, int, float, str)):
             return _plain(node)
         self._depth += 1
+        self._parts += 1
         if self._depth > DEEPEST:
             raise ModelFileError("was refused: it is nested deeper than any model")
+        if self._parts > MOST_PARTS:
+            raise ModelFileError("was refused: it has more parts than any model")
         try:
             if isinstance(node, list):
                 return [self.read(item) for item in node]

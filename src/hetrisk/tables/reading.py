@@ -167,6 +167,8 @@ def _decode(
             f"{source.quoted}, line {line}: the byte 0x{error.object[error.start]:02x} is not "
             f"{encoding}; say --encoding latin-1 if the file comes from an old Windows program"
         ) from None
+    except UnicodeError as error:  # a stream that does not begin as UTF-16 and UTF-32 must
+        raise TableError(f"{source.quoted} is not {encoding}: {error}") from None
 
 
 def _chunks(source: Input) -> Iterator[bytes]:
