@@ -28,14 +28,13 @@ LEVEL = {
 NUMERICS, MIXTURE, RESULT, SETTINGS = "numerics", "mixture", "result", "settings"
 ROOMS = {
     NUMERICS: set(),
-    SETTINGS: set(),
+    SETTINGS: {NUMERICS},
     RESULT: {NUMERICS},
     MIXTURE: {NUMERICS, RESULT},
     "paper": {NUMERICS, MIXTURE, RESULT},
     "sources": {NUMERICS, MIXTURE, RESULT, SETTINGS},
     "reach": {NUMERICS, RESULT},
     "drift": {NUMERICS},
-    "pooled": {NUMERICS, MIXTURE, RESULT},
 }
 DRIVERS = {"pricing", "search"}  # above the rooms of core: they may import any of them
 CORE_MAY_IMPORT = {"__future__", "numpy", "scipy", "hetrisk"}

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from hetrisk.core.drift.reference import distances, holm, measure
+from hetrisk.core.drift.reference import distances, measure
 from hetrisk.core.drift.strength import (
     Estimate,
     reach_of,
     strength_of_labels,
     strength_of_numbers,
 )
+from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import Held, Rows
 
 

@@ -12,10 +12,12 @@ import pytest
 from hetrisk.core.numerics.dependence import DependenceSettings
 from hetrisk.core.numerics.thresholds import Source, measured, table, threshold
 from hetrisk.core.paper.settings import GateSettings
+from hetrisk.core.reach.settings import ReachSettings
+from hetrisk.core.settings import Thresholds
 
 PAGE = Path(__file__).parent.parent / "docs" / "thresholds.md"
 MARK = "<!-- table -->\n"
-SETTINGS = [GateSettings, DependenceSettings]
+SETTINGS = [Thresholds, ReachSettings, GateSettings, DependenceSettings]
 
 
 def test_the_page_lists_what_the_code_holds():

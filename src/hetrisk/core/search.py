@@ -18,6 +18,7 @@ from hetrisk.core.numerics.cells import Assignment
 from hetrisk.core.numerics.comparison import environment_fits, moment_fits
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.paper import loop
@@ -25,7 +26,7 @@ from hetrisk.core.pricing import error_unit, one_environment, plain_result, pric
 from hetrisk.core.reach.decision import Decision, decide, listed
 from hetrisk.core.reach.heterogeneity import HIGHEST_SCORE, Heterogeneity, heterogeneity
 from hetrisk.core.reach.regret import Environments, combined
-from hetrisk.core.reach.resampling import RESAMPLES
+from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -43,7 +44,6 @@ from hetrisk.core.sources.named import named
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE, Proposal
 from hetrisk.core.sources.sets import EnvironmentGrams
 
-ALPHA = 0.01  # level of all tests together
 FEWEST_ROWS = 40  # below which, or with fewer than 3 a coefficient, nothing is looked for
 
 
@@ -228,18 +228,9 @@ def _test_sources(rows: RowSource, family: Family, settings: SearchSettings) -> 
             best.append((several[first], found[first], p_value))
     corrected = holm(np.array([p for _, _, p in best]))
     return [
-        Tested(proposal, found, float(p), bool(p < ALPHA))
+        Tested(proposal, found, float(p), bool(p < SETTINGS.alpha))
         for (proposal, found, _), p in zip(best, corrected, strict=True)
     ]
-
-
-def holm(p_values: FloatArray) -> FloatArray:
-    """p-values corrected for their number, so that any below a level are, together (Holm 1979)."""
-    order = np.argsort(p_values, kind="stable")
-    steps = p_values[order] * np.arange(len(p_values), 0, -1)
-    corrected = np.empty(len(p_values))
-    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0) if len(steps) else steps
-    return corrected
 
 
 def _decided(
@@ -273,7 +264,7 @@ def _decided(
         sources=tuple(_record(t, settings) for t in tested),
         curve=decision.curve,
         stability=decision.stability,
-        n_resamples=RESAMPLES,
+        n_resamples=SETTINGS.resamples,
         leave_one_out=decision.leave_one_out,
         verdict=decision.verdict,
         reason=decision.reason,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from hetrisk.core.drift.reference import Reference, distances, holm
+from hetrisk.core.drift.reference import Reference, distances
+from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.monitoring.findings import LEAST_DISTANCE, LEVEL, ColumnCheck, EnvironmentCheck
 from hetrisk.report.labels import readable, unique_labels

@@ -150,12 +150,3 @@ def _proportions(before: FloatArray, after: FloatArray, m: int, n: int) -> Float
     chance = stats.hypergeom(m + n, ones.astype(int), n)
     p: FloatArray = np.minimum(2 * np.minimum(chance.cdf(now), chance.sf(now - 1)), 1.0)
     return p
-
-
-def holm(p_value: FloatArray) -> FloatArray:
-    """Holm's correction: valid whatever the dependence between the tests."""
-    order = np.argsort(p_value, kind="stable")
-    steps = np.arange(len(p_value), 0, -1)
-    corrected = np.empty(len(p_value))
-    corrected[order] = np.minimum(np.maximum.accumulate(p_value[order] * steps), 1.0)
-    return corrected

@@ -17,6 +17,7 @@ from itertools import permutations
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 MOST_KINDS = 3
@@ -85,9 +86,9 @@ def _climb(
         coef = np.linalg.solve(left, np.tensordot(weight.T, b, axes=1) / mass[:, None, None])
         square = np.einsum("kit,jil,klt->jk", coef, A, coef, optimize=True)
         loss = np.maximum(c[:, None] - 2.0 * np.einsum("kit,jit->jk", coef, b) + square, 0.0)
-        variance = max(float((weight * loss).sum()) / (total * n_targets), 1e-300)
+        variance = max(float((weight * loss).sum()) / (total * n_targets), TINY)
         log = -0.5 * rows[:, None] * (n_targets * np.log(variance) + loss / variance)
-        log = log + np.log(np.maximum(member.mean(axis=0), 1e-300))
+        log = log + np.log(np.maximum(member.mean(axis=0), TINY))
         top = log.max(axis=1, keepdims=True)
         shares = np.exp(log - top)
         reached = float((top[:, 0] + np.log(shares.sum(axis=1))).sum())

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-KINDS = ("derived", "conventional", "measured", "budget")
+KINDS = ("derived", "conventional", "measured", "assumed", "budget")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Source:
     Attributes
     ----------
     kind : one of `KINDS`: follows from an argument; is what the field uses; was chosen by a
-        measurement that is on record; or bounds time and memory without deciding anything.
+        measurement that is on record; is an assumption nothing in
+        the rows can test; or bounds time and memory without deciding anything.
     where : the argument, the convention, or the record, in a clause.
     """
 
@@ -60,6 +61,11 @@ def conventional(where: str) -> Source:
 def measured(where: str) -> Source:
     """Chosen by a measurement on record."""
     return Source("measured", where)
+
+
+def assumed(where: str) -> Source:
+    """An assumption that nothing in the rows can test."""
+    return Source("assumed", where)
 
 
 def budget(where: str) -> Source:

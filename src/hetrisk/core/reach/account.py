@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.anchor import anchor_fit
@@ -19,9 +20,8 @@ from hetrisk.core.reach.curve import Line, draw, grid
 from hetrisk.core.reach.minimax import fit_minimax
 from hetrisk.core.reach.regret import Environments, fit_set, gradient_shift, regret_of, risk_of
 from hetrisk.core.reach.resampling import SetErrors, evaluate_sets, resamples
+from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.result import EnvironmentScore, ReachCurve
-
-ANCHOR_GAMMA = 5.0
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _flipped(support: BoolArray, group: IntArray) -> BoolArray:
 
 
 def _rise(value: float, base: float) -> float:
-    return float(np.sqrt(max(value, 0.0) / max(base, 1e-300)) - 1.0)
+    return float(np.sqrt(max(value, 0.0) / max(base, TINY)) - 1.0)
 
 
 def leave_one_out(
@@ -212,6 +212,6 @@ def _anchor(environments: Environments) -> FloatArray:
         second = environments.gram[:, chosen][:, :, chosen]
         weight = environments.share
         scatter = weight[:, None, None] * (second - mean[:, :, None] * mean[:, None, :])
-        fit = anchor_fit(Moments(weight, mean, scatter), ANCHOR_GAMMA)
+        fit = anchor_fit(Moments(weight, mean, scatter), SETTINGS.anchor_gamma)
         coef[:, target] = np.append(fit.intercept, fit.coef)
     return coef

@@ -8,14 +8,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.result import ReachCurve
 
-# How far the log squared errors of environments spread, before any are seen, and how many that
-# counts as. Measured: with these the band holds the worst unseen environment in 30 of 33 splits of
-# real tables (docs/research/reach.md).
-SPREAD = 0.4
-SPREAD_ROWS = 6
-LOWER, UPPER = 0.9, 0.99  # the worst of several is an extreme: more room above
 GRID = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
 
 
@@ -61,7 +56,7 @@ def band(reach: FloatArray, line: Line, resampled: list[Line]) -> tuple[FloatArr
     """(G,) lower and upper limits of the squared error in the worst environment to come.
 
     Log errors of environments are taken to be normal with a spread of their own: as seen in the
-    K environments, together with `SPREAD` as if seen in `SPREAD_ROWS` more (two environments say
+    K environments, together with `spread` as if seen in `spread_rows` more (two environments say
     little about a third). Resamples add the noise of the rows. A t distribution gives the limits.
     """
     tiny = np.finfo(np.float64).tiny
@@ -70,14 +65,16 @@ def band(reach: FloatArray, line: Line, resampled: list[Line]) -> tuple[FloatArr
     centre = np.log(np.maximum(line.expected(reach), tiny))
     mean = logs.mean(axis=0) if K else centre
     square = ((logs - mean) ** 2).sum(axis=0) if K else np.zeros_like(centre)
-    freedom = max(K - 1, 0) + SPREAD_ROWS
-    variance = (square + SPREAD_ROWS * SPREAD**2) / freedom * (1.0 + 1.0 / max(K, 1))
+    freedom = max(K - 1, 0) + SETTINGS.spread_rows
+    variance = (
+        (square + SETTINGS.spread_rows * SETTINGS.spread**2) / freedom * (1.0 + 1.0 / max(K, 1))
+    )
     if resampled:
         drawn = [np.log(np.maximum(other.expected(reach), tiny)) for other in resampled]
         variance = variance + np.var(drawn, axis=0)
     spread = np.sqrt(variance)
-    low = np.minimum(mean, centre) - stdtrit(freedom, LOWER) * spread
-    high = np.maximum(mean, centre) + stdtrit(freedom, UPPER) * spread
+    low = np.minimum(mean, centre) - stdtrit(freedom, SETTINGS.lower) * spread
+    high = np.maximum(mean, centre) + stdtrit(freedom, SETTINGS.upper) * spread
     return np.exp(low), np.exp(high)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.account import (
     column_prices,
@@ -21,7 +22,7 @@ from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.minimax import fit_minimax
 from hetrisk.core.reach.regret import Environments, fit_set
-from hetrisk.core.reach.resampling import RESAMPLES
+from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.strength import choose_strength
 from hetrisk.core.result import (
     HOMOGENEOUS,
@@ -33,7 +34,6 @@ from hetrisk.core.result import (
     SearchSettings,
 )
 
-AGREEMENT = 0.8  # share of resamples in which a choice must still pay
 LISTED = 5  # columns named in a sentence
 MANY_COLUMNS = 60  # beyond which only the best sets are looked at for other reaches
 
@@ -180,8 +180,8 @@ def _verdict(
 ) -> tuple[str, str]:
     left = varies & ~found.support
     at = int(np.searchsorted(drawn.reach, settings.reach))
-    gain = 1.0 - drawn.error[at] / max(drawn.error_erm[at], 1e-300)
-    price = drawn.error[0] / max(drawn.error_erm[0], 1e-300) - 1.0
+    gain = 1.0 - drawn.error[at] / max(drawn.error_erm[at], TINY)
+    price = drawn.error[0] / max(drawn.error_erm[0], TINY) - 1.0
     differs = f"{len(environments.rows)} environments differ beyond chance"
     if not (found.support & varies).any():
         return UNSTABLE, f"{differs}, and no column predicts alike in all of them."
@@ -190,12 +190,12 @@ def _verdict(
             f"{differs}, but at reach {settings.reach:g} nothing does better than plain ERM on "
             "all columns."
         )
-    steady = round(agreement * RESAMPLES)
-    if agreement < AGREEMENT:
+    steady = round(agreement * SETTINGS.resamples)
+    if agreement < SETTINGS.agreement:
         doubt = listed(left, groups, settings) or "the weights of the environments"
         return UNSTABLE, (
-            f"{differs}, but the answer does not hold on other rows: in {steady} of {RESAMPLES} "
-            f"resamples it would pay. In doubt: {doubt}."
+            f"{differs}, but the answer does not hold on other rows: in {steady} of "
+            f"{SETTINGS.resamples} resamples it would pay. In doubt: {doubt}."
         )
     if settings.form == "directions":
         what = "Directions along which environments differ are shrunk"
@@ -209,7 +209,7 @@ def _verdict(
     return INVARIANT, (
         f"{what}: {differs}. At reach {settings.reach:g} the error to expect is {gain:.0%} lower "
         f"than plain ERM's; where nothing shifts, that {cost}. It pays from reach "
-        f"{drawn.break_even:.2g} on, in {steady} of {RESAMPLES} resamples."
+        f"{drawn.break_even:.2g} on, in {steady} of {SETTINGS.resamples} resamples."
     )
 
 

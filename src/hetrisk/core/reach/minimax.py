@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.reach.regret import Environments, Fits, fit_set, regret_of, risk_of
 
@@ -55,8 +56,8 @@ def fit_minimax(environments: Environments, columns: BoolArray, reach: float) ->
         value = risk_of(environments, coef)[0] + reach**2 * max(float(beyond.max()), 0.0)
         if value < least:
             least, best = value, MinimaxFit(coef, multipliers)
-        ascent = np.append(beyond, 0.0) / max(float(np.abs(beyond).max()), 1e-300)
-        log = np.log(np.maximum(weights, 1e-300)) + RATE / np.sqrt(step + 1.0) * ascent
+        ascent = np.append(beyond, 0.0) / max(float(np.abs(beyond).max()), TINY)
+        log = np.log(np.maximum(weights, TINY)) + RATE / np.sqrt(step + 1.0) * ascent
         weights = np.exp(log - log.max())
         weights /= weights.sum()
     return best

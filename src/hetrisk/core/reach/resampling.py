@@ -16,13 +16,13 @@ from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.regret import Environments, combined
+from hetrisk.core.reach.settings import SETTINGS
 
-RESAMPLES = 50
 SEED = 20210718  # of the draws: the same table gives the same answer, whatever random_state
 
 
 def resamples(
-    cells: list[CellMoments], n_targets: int, phi: list[float], count: int = RESAMPLES
+    cells: list[CellMoments], n_targets: int, phi: list[float], count: int = SETTINGS.resamples
 ) -> Iterator[Environments]:
     """Environments of resampled rows, the noise of their coefficients as on all rows."""
     random = np.random.default_rng(SEED)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
 from hetrisk.core.sources.base import COPY, Case, Finding, Question, nothing_found
@@ -115,7 +116,7 @@ def explained(rows: Rows, family: Family, some: BoolArray, every: BoolArray) -> 
         -fit_glm(Held(rows), family, columns=columns).log_likelihood
         for columns in (np.zeros_like(some), some, every)
     )
-    return (null - part) / max(null - whole, 1e-300), part / max(whole, 1e-300)
+    return (null - part) / max(null - whole, TINY), part / max(whole, TINY)
 
 
 def _mask(columns: IntArray, like: BoolArray) -> BoolArray:
@@ -129,7 +130,7 @@ def squared_correlation(rows: Rows) -> FloatArray:
     w = rows.weight / rows.weight.sum()
     x, y = rows.X - w @ rows.X, rows.y - w @ rows.y
     spread = (w @ x**2) * (w @ y**2)
-    squared: FloatArray = ((w * y) @ x) ** 2 / np.maximum(spread, 1e-300)
+    squared: FloatArray = ((w * y) @ x) ** 2 / np.maximum(spread, TINY)
     return squared
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from hetrisk.core.numerics.dependence import Dependence, dependence
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
 from hetrisk.core.settings import Thresholds
@@ -38,7 +39,6 @@ from hetrisk.core.sources.base import (
     p_text,
 )
 from hetrisk.core.sources.mechanism import mechanism_p_values, target_basis
-from hetrisk.core.sources.multiplicity import holm
 from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import two_valued
 
@@ -117,7 +117,7 @@ class Effect(Question[BoolArray]):
         scores = [_two_slopes(case, int(j)) for j in effects]
         hidden = np.array([1.0 if s is None else s.p_value for s in scores])
         p = np.minimum(2.0 * np.minimum(visible, hidden), 1.0)
-        shifting = effects[holm(p, case.level)]
+        shifting = effects[holm(p) <= case.level]
         group = np.isin(case.groups, case.groups[shifting])
         kept = np.isin(case.groups, case.groups[case.keep])
         gone = group & ~kept & ~case.left

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.numerics.working import WorkingFit, working_fit
 from hetrisk.core.settings import Thresholds
@@ -230,7 +231,7 @@ def _best_column(fit: WorkingFit, candidates: FloatArray, score: float) -> int |
     before = candidates - candidates.mean(axis=0)
     told = (left**2).sum(axis=0) > 1e-3 * (before**2).sum(axis=0)
     total = left.T @ fit.residual
-    error = np.sqrt(np.maximum((left**2).T @ fit.residual**2, 1e-300))
+    error = np.sqrt(np.maximum((left**2).T @ fit.residual**2, TINY))
     z = np.where(told, np.abs(total) / error, 0.0)
     best = int(np.argmax(z))
     return best if z[best] > score else None

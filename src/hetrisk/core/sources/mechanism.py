@@ -25,6 +25,7 @@ import numpy as np
 from scipy.stats import chi2, ncx2
 
 from hetrisk.core.numerics.families import Family, Multinomial
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Summed
 
 SPREAD = 1.5  # power of the noise whose mean is its spread: near efficient, yet not ruled by tails
@@ -84,7 +85,7 @@ def mechanism_p_values(
     first = rows.sum(partial(_first_pass, family=family, effects=effects))
     mean = _solved(first.known, first.cross)
     left = np.maximum(first.square - (mean * first.cross).sum(axis=0), 0.0)
-    deviation = np.sqrt(np.maximum(left / max(first.powers[0, 0], 1e-300), 1e-300))
+    deviation = np.sqrt(np.maximum(left / max(first.powers[0, 0], TINY), TINY))
     layout = Layout(family, effects, mean, deviation)
     products = rows.sum(partial(_second_pass, layout=layout))
     given = _solved(first.known, products)
@@ -210,12 +211,12 @@ def _witnesses(
 
 def _not_normal(first: _First) -> FloatArray:
     """(d,) statistic of Jarque and Bera: squared scores of skewness and kurtosis."""
-    total = max(float(first.powers[0, 0]), 1e-300)
+    total = max(float(first.powers[0, 0]), TINY)
     m1, m2, m3, m4 = first.powers[1:] / total
     variance = np.maximum(m2 - m1**2, 1e-60)
     skew = (m3 - 3 * m1 * m2 + 2 * m1**3) / variance**1.5
     tail = (m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4) / variance**2 - 3.0
-    rows = total**2 / max(first.squared_weight, 1e-300)
+    rows = total**2 / max(first.squared_weight, TINY)
     statistic: FloatArray = rows * (skew**2 / 6 + tail**2 / 24)
     return statistic
 

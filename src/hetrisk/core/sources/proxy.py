@@ -26,6 +26,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from hetrisk.core.numerics.families import Bernoulli, Family
+from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.numerics.working import working_fit
 from hetrisk.core.settings import Thresholds
@@ -38,7 +40,6 @@ from hetrisk.core.sources.base import (
     nothing_found,
     p_text,
 )
-from hetrisk.core.sources.multiplicity import holm
 from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import Term, choose_terms, term_values, two_valued
 
@@ -77,7 +78,7 @@ def use_of_columns(
     if not terms:
         return Use(lean, np.zeros(d), np.ones(d, dtype=bool))
     flexible = working_fit(rows, family, term_values(terms, rows.X))
-    own, error = linear.coef[1:], np.abs(linear.coef[1:]) / np.maximum(np.abs(lean), 1e-300)
+    own, error = linear.coef[1:], np.abs(linear.coef[1:]) / np.maximum(np.abs(lean), TINY)
     bent, (z, of_terms) = flexible.coef[1 : d + 1].copy(), np.split(flexible.z[1:], [d])
     curved = np.zeros(d)
     for j in sorted({column for term in terms for column in term.columns}):
@@ -161,7 +162,7 @@ class Proxy(Question[Suspects]):
                 seen, case.groups, case.thresholds, given, mixed=0, target=int(j)
             )
             column_p_values[j] = scores[int(j)].p_value
-        passed = proposal.columns[holm(column_p_values[proposal.columns], case.level)]
+        passed = proposal.columns[holm(column_p_values[proposal.columns]) <= case.level]
         gone = np.isin(case.groups, case.groups[passed]) & ~case.left
         smallest = min(1.0, len(scores) * float(column_p_values.min()))
         strongest = max(scores.values(), key=lambda s: s.value)

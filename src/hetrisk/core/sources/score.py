@@ -20,6 +20,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.numerics.working import working_fit
@@ -290,6 +291,6 @@ def _relevance(seen: Rows, population: Population) -> FloatArray:
     size = size - size.mean()
     far = np.minimum(np.abs(seen.X), 3.0)
     far = far - far.mean(axis=0)
-    spread = np.abs(size @ far) / np.sqrt(np.maximum(size**2 @ far**2, 1e-300))
+    spread = np.abs(size @ far) / np.sqrt(np.maximum(size**2 @ far**2, TINY))
     relevance: FloatArray = np.maximum(np.abs(fit.z[1:]), spread)
     return relevance

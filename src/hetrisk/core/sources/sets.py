@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 
 REACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0)  # strengths of a shift to propose for
@@ -39,8 +40,8 @@ def environment_grams(
     gram, rows, total = [], [], []
     for share in (1.0 - second, second):
         w = weight * share
-        total.append(max(float(w.sum()), 1e-300))
-        rows.append(total[-1] ** 2 / max(float((w**2).sum()), 1e-300))
+        total.append(max(float(w.sum()), TINY))
+        rows.append(total[-1] ** 2 / max(float((w**2).sum()), TINY))
         gram.append((z.T * w) @ z / total[-1])
     return EnvironmentGrams(np.array(gram), np.array(rows), np.array(total) / sum(total))
 

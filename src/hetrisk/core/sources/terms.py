@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.numerics.working import MOST_LEVERAGE, WorkingFit, working_fit
 
@@ -296,7 +297,7 @@ def _centred(values: FloatArray) -> FloatArray:
 
 
 def _score(total: FloatArray, square: FloatArray) -> FloatArray:
-    score: FloatArray = np.abs(total) / np.sqrt(np.maximum(square, 1e-300))
+    score: FloatArray = np.abs(total) / np.sqrt(np.maximum(square, TINY))
     return score
 
 

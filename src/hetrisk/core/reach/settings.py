@@ -1,0 +1,49 @@
+"""The thresholds of the decision by regret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from hetrisk.core.numerics.thresholds import budget, conventional, measured, threshold
+
+
+@dataclass(frozen=True)
+class ReachSettings:
+    """What the decision, and the band about its curve, go by."""
+
+    alpha: float = threshold(
+        0.01,
+        "level of all tests of named and hinted sources together",
+        conventional("one in a hundred"),
+    )
+    agreement: float = threshold(
+        0.8,
+        "share of resamples in which a choice must still pay",
+        conventional("four in five"),
+    )
+    spread: float = threshold(
+        0.4,
+        "spread of the log squared errors of environments before any are seen",
+        measured(
+            "with it the band holds the worst unseen environment in 30 of 33 splits of real tables"
+        ),
+    )
+    spread_rows: int = threshold(
+        6, "environments that this counts as", measured("together with the spread")
+    )
+    lower: float = threshold(0.9, "level of the band below", conventional("nine in ten"))
+    upper: float = threshold(
+        0.99,
+        "level of the band above",
+        measured("together with the spread: the worst of several is an extreme"),
+    )
+    anchor_gamma: float = threshold(
+        5.0,
+        "strength of the anchor regression shown beside",
+        measured("docs/gauntlet.md: the peer that harms least"),
+    )
+    resamples: int = threshold(50, "resamples", budget("fold moments: less than the fit"))
+
+
+SETTINGS: Final = ReachSettings()
