@@ -81,6 +81,15 @@ def test_blocks_and_memory_agree(folder, tmp_path, monkeypatch):
     np.testing.assert_allclose(blocks.predict(table), memory.predict(table), rtol=1e-6, atol=1e-8)
 
 
+def test_another_model_is_fitted_to_large_data(folder, tmp_path, small_memory):
+    place, table = folder
+    out = tmp_path / "m.hetrisk"
+    result = run("fit", place, "-t", "sales", "-d", "label", "--model", "boosted", "--out", out)
+    assert result.exit_code == 0, result.output
+    predicted = modelfile.load(out).predict(table)
+    assert np.corrcoef(predicted, table["sales"])[0, 1] > 0.9
+
+
 def test_classes_in_blocks(folder, tmp_path, small_memory):
     place, table = folder
     out = tmp_path / "m.hetrisk"

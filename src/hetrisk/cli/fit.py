@@ -153,7 +153,7 @@ def _fit_large(
 
     estimator = None
     if model_name != "linear":  # which kind of forest hangs on the target
-        head = sampled(data)[0].frame
+        head = sampled(data, target)[0].frame
         wanted = read_target(head, target, options["task"], options["decimal"])
         estimator = final_estimator(model_name, wanted.task, options["seed"])
     with progress("searching for environments"), dask_client(dask) as client:
