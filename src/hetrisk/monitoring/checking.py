@@ -74,7 +74,7 @@ def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Che
     return Check(
         status=status,
         sentence=sentence_of(status, moved, mix, outcome, left_out),
-        points=points_of(moved, mix, outcome, float(outside.mean()), curve),
+        points=points_of(moved, mix, outcome, int(outside.sum()), len(Z), curve),
         n_rows=len(Z),
         n_reference=final.reference_.n_rows,
         columns=moved,

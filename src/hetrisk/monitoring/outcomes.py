@@ -8,7 +8,13 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import is_classifier
 
-from hetrisk.core.drift.strength import Estimate, reach_of, strength_of_labels, strength_of_numbers
+from hetrisk.core.drift.strength import (
+    Estimate,
+    Origin,
+    reach_of,
+    strength_of_labels,
+    strength_of_numbers,
+)
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.estimators.quality import with_names
 from hetrisk.monitoring.findings import OutcomeCheck
@@ -51,7 +57,7 @@ def _number_losses(
     if not _carries_erm(final):
         return this, None, None, "RMSE"
     plain = Z @ np.ravel(final.erm_coef_) + float(np.ravel(final.erm_intercept_)[0])
-    return this, (y - plain) ** 2, strength_of_numbers(y, predicted, plain), "RMSE"
+    return this, (y - plain) ** 2, strength_of_numbers(y, predicted, plain, _origin(final)), "RMSE"
 
 
 def _label_losses(
@@ -70,8 +76,14 @@ def _label_losses(
         return this, None, None, unit
     eta = _log_odds(Z, final.coef_, final.intercept_)
     plain = _log_odds(Z, final.erm_coef_, final.erm_intercept_)
-    strength = strength_of_labels(codes, eta, plain)
+    strength = strength_of_labels(codes, eta, plain, _origin(final))
     return this, brier(softmax(plain, axis=1)), strength, unit
+
+
+def _origin(final: Any) -> Origin:
+    """Training rows, and the coefficients the model does without (all, where none left)."""
+    left = int((~final.support_).sum()) or len(final.support_)
+    return Origin(final.reference_.n_rows, left)
 
 
 def _log_odds(Z: FloatArray, coef: Any, intercept: Any) -> FloatArray:

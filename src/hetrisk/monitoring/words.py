@@ -51,19 +51,15 @@ def points_of(
     columns: tuple[ColumnCheck, ...],
     environments: tuple[EnvironmentCheck, ...],
     outcome: OutcomeCheck | None,
-    outside: float,
+    outside: int,
+    n_rows: int,
     curve: Curve | None,
 ) -> tuple[Point, ...]:
     """Return what was looked at, question and answer."""
     points = [Point("Which columns moved", _columns(columns))]
-    if outside > 0:
-        rows = percent(outside)
-        points.append(
-            Point(
-                "Rows outside what was learned",
-                f"{rows} of the rows: predictions there are guesses.",
-            )
-        )
+    if outside:
+        rows = f"{outside:,} of {n_rows:,}: predictions there are guesses."
+        points.append(Point("Rows outside what was learned", rows))
     if environments:
         points.append(Point("The mix of environments", _environments(environments)))
     if outcome is not None:

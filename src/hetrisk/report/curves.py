@@ -20,6 +20,7 @@ from hetrisk.report.svg import SHAPES, Scale, element, line, mark, picture, text
 
 CURVE_HEIGHT = 300.0
 QUALITY_HEIGHT = 260.0
+MOST_BAND = 0.6  # of the height of the lines: a band that goes further is cut by the picture
 APART = 18.0  # pixels between the names of two lines
 THIS, PLAIN = "This model", "Plain model"
 
@@ -58,12 +59,21 @@ def _furthest(c: Curve, position: float | None) -> float:
 
 
 def _error_scale(c: Curve, seen: FloatArray, same: bool) -> Scale:
-    shown = [c.error_erm, c.low_erm, c.high_erm] + ([] if same else [c.error, c.low, c.high])
-    values = np.concatenate([np.interp(seen, c.reach, v) for v in shown])
-    values = values[np.isfinite(values)]
-    if not len(values):
+    """Room for the lines, and for their bands as far as these do not dwarf them."""
+
+    def ends(curves: list[FloatArray]) -> tuple[float, float] | None:
+        values = np.concatenate([np.interp(seen, c.reach, v) for v in curves])
+        values = values[np.isfinite(values)]
+        return (float(values.min()), float(values.max())) if len(values) else None
+
+    lines = ends([c.error_erm] if same else [c.error_erm, c.error])
+    bands = ends([c.low_erm, c.high_erm] if same else [c.low_erm, c.high_erm, c.low, c.high])
+    if lines is None:
         return Scale(0.0, 1.0)
-    low, high = float(values.min()), float(values.max())
+    low, high = lines
+    if bands is not None:
+        most = MOST_BAND * max(high - low, 0.1 * abs(high))
+        low, high = max(min(low, bands[0]), low - most), min(max(high, bands[1]), high + most)
     room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
     return Scale(max(low - room, 0.0), high + room)
 

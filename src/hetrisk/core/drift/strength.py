@@ -5,6 +5,12 @@ columns left out would say. On the rows both were fitted to, the residual y - f 
 slope one exactly, since y - g is orthogonal to both. On new rows that slope, with an intercept,
 is the strength of the relation the model did not want to rely on. For labels f and g are log-odds
 and the slope is that of a logistic model with offset f.
+
+What g says beyond f is itself an estimate from n training rows, of q coefficients. Let t be the
+information about the slope those rows held: n E[(g - f)^2] over the noise variance. With nothing
+behind it, t would be about q, and on new rows the slope would be zero: in general it is smaller by
+the factor 1 - q / t, which is divided out, and t adds 1 / t to its variance. Below `LEAST_SIGNAL`
+q there was too little to begin with, and no strength is given.
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 MOST_STEPS = 50
 NOTHING = 1e-12  # of the variance of the target: no difference to speak of
+LEAST_SIGNAL = 4.0  # information on a coefficient: two standard errors
 
 
 @dataclass(frozen=True)
@@ -28,17 +35,36 @@ class Estimate:
     error: float
 
 
-def strength_of_numbers(y: FloatArray, this: FloatArray, plain: FloatArray) -> Estimate | None:
+@dataclass(frozen=True)
+class Origin:
+    """What a difference of two models was learned from: training rows and coefficients."""
+
+    n_rows: int
+    n_coefficients: int
+
+
+def _corrected(slope: float, error: float, information: float, origin: Origin) -> Estimate | None:
+    """Return the strength, given the slope's information in the training rows; None if little."""
+    if information < LEAST_SIGNAL * origin.n_coefficients:
+        return None
+    kept = 1.0 - origin.n_coefficients / information
+    return Estimate(slope / kept, float(np.hypot(error, 1.0 / np.sqrt(information))) / kept)
+
+
+def strength_of_numbers(
+    y: FloatArray, this: FloatArray, plain: FloatArray, origin: Origin
+) -> Estimate | None:
     """Slope of y - this on plain - this, with a standard error that holds for any noise.
 
     Parameters
     ----------
     y : (n,) outcomes.
     this, plain : (n,) predictions of the model and of plain ERM.
+    origin : of the difference between the two.
 
     Returns
     -------
-    None where the two predict the same, so that nothing was left out to speak of.
+    None where the two predict nearly the same, so that nothing was left out to speak of.
     """
     said = plain - this
     said = said - said.mean()
@@ -49,20 +75,25 @@ def strength_of_numbers(y: FloatArray, this: FloatArray, plain: FloatArray) -> E
         return None
     slope = float(said @ residual) / total
     rest = residual - slope * said
-    return Estimate(slope, float(np.sqrt((said**2) @ (rest**2))) / total)
+    error = float(np.sqrt((said**2) @ (rest**2))) / total
+    noise = max(float(np.mean(rest**2)), 1e-300)
+    return _corrected(slope, error, origin.n_rows * total / len(y) / noise, origin)
 
 
-def strength_of_labels(y: IntArray, this: FloatArray, plain: FloatArray) -> Estimate | None:
+def strength_of_labels(
+    y: IntArray, this: FloatArray, plain: FloatArray, origin: Origin
+) -> Estimate | None:
     """Slope s of softmax(this + s (plain - this) + intercepts), by Newton's method.
 
     Parameters
     ----------
     y : (n,) class codes.
     this, plain : (n, C) log-odds of the model and of plain ERM.
+    origin : of the difference between the two.
 
     Returns
     -------
-    None where the two say the same.
+    None where the two say nearly the same.
     """
     said = plain - this
     said = said - said[:, :1]
@@ -76,6 +107,8 @@ def strength_of_labels(y: IntArray, this: FloatArray, plain: FloatArray) -> Esti
     hot = np.eye(C)[y]
     theta = np.zeros(C)
     theta[0] = 1.0
+    # As the training rows saw it: at strength one.
+    held = float(_derivatives(design, hot, this, theta)[1][0, 0]) * origin.n_rows / n
     for _ in range(MOST_STEPS):
         scores, information = _derivatives(design, hot, this, theta)
         step = np.linalg.lstsq(information, scores.sum(axis=0), rcond=None)[0]
@@ -86,7 +119,7 @@ def strength_of_labels(y: IntArray, this: FloatArray, plain: FloatArray) -> Esti
     scores, information = _derivatives(design, hot, this, theta)
     bread = np.linalg.pinv(information)
     variance = float((bread @ (scores.T @ scores) @ bread)[0, 0])
-    return Estimate(float(theta[0]), float(np.sqrt(max(variance, 0.0))))
+    return _corrected(float(theta[0]), float(np.sqrt(max(variance, 0.0))), held, origin)
 
 
 def _derivatives(
