@@ -88,6 +88,7 @@ def select_mixture(
     """
     best, values = fit(1), []
     for K in range(1, max_environments + 1):
+        # An empty component costs parameters and explains nothing: judged without it.
         solution = best if K == 1 else _without_empty(fit(K), source.n_rows)
         measured = source.sum(partial(fit_of, parameters=solution.value))
         size = n_parameters(solution.value, n_features, tied_variance)

@@ -193,6 +193,7 @@ def _best_of_many(
         only = starts.take(np.zeros(1, dtype=np.int64))
         return replace(only, theta=0.0 * only.theta)
     short = run(_in_memory(few, rules.family), starts, rules, tol=0.0, max_iter=SHORT_ITERATIONS)
+    # Short runs rank the starts well, not perfectly: a few are carried on.
     best = np.argsort(-short.value.objective, kind="stable")[: rules.family.finalists]
     final = run(
         _in_memory(rows, rules.family),
@@ -213,6 +214,7 @@ def _thinned(rows: Rows, size: int) -> Rows:
     """``size`` rows at even steps of the cumulative weight, or all where there are no more."""
     if len(rows) <= size:
         return rows
+    # Even steps of weight: a row of weight two stands for two, wherever they are.
     cumulative = np.cumsum(rows.weight)
     steps = (np.arange(size) + 0.5) * (cumulative[-1] / size)
     index = np.searchsorted(cumulative, steps)
@@ -247,6 +249,7 @@ def _starts(rows: Rows, n_components: int, rules: Rules, n_init: int, seed: int)
     design = np.concatenate([np.ones((n, 1)), rows.X], axis=1)[drawn]
     response = family.working_response(rows.y)[drawn]
     gram = np.swapaxes(design, -1, -2) @ design
+    # d + 3 rows leave a nearly singular system: without a ridge the start is wild.
     gram += START_RIDGE * np.trace(gram, axis1=-2, axis2=-1)[..., None, None] * np.eye(d + 1)
     theta = np.linalg.solve(gram, np.swapaxes(design, -1, -2) @ response)
     theta = np.ascontiguousarray(np.swapaxes(theta, -1, -2))
@@ -265,6 +268,7 @@ def _canonical(rows: Rows) -> Rows:
     Sorted by target, then distance from the origin (which ignores the order of the columns).
     """
     keys = (*rows.X.T, (rows.X**2).sum(axis=1), rows.y)
+    # Starts are drawn by place in this order: shuffled rows must give the same mixture.
     order = np.lexsort(keys)
     order = order[rows.weight[order] > 0]
     return Rows(rows.X[order], rows.y[order], rows.weight[order])

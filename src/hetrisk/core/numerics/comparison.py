@@ -92,9 +92,11 @@ def instability(fits: EnvironmentFits) -> tuple[FloatArray, FloatArray]:
     error : (d,) its standard error, to first order in the errors of the coefficients.
     """
     coef = fits.coef.reshape(len(fits.coef), -1, fits.coef.shape[-1])
+    # What sampling alone would spread the coefficients by, taken off before the root.
     square_error = (fits.error**2).reshape(coef.shape).mean(axis=0).sum(axis=0)
     size = np.maximum(np.sqrt((coef.mean(axis=0) ** 2).sum(axis=0)), ROUNDING)
     spread = np.sqrt(np.maximum(coef.var(axis=0).sum(axis=0) - square_error, 0.0))
+    # Delta method for a ratio: errors of the spread and of the mean, as if independent.
     error = np.sqrt(square_error / len(coef)) * np.sqrt(1.0 + (spread / size) ** 2) / size
     return spread / size, error
 

@@ -116,6 +116,8 @@ def shifting_effects(
     freedom = weight - 2.0
     if K < 2 or rows < 3 * d + 10 or np.any(freedom < 1) or np.any(total <= 0):
         return np.zeros(d, dtype=bool)
+    # Within environments: scatters are about each environment's own mean, so that a shift of
+    # means is not taken for dependence.
     plain, cross = curvature.sum(axis=0) / rows, right.sum(axis=0) / rows
     given = plain - np.outer(cross, cross) / (total.sum() / rows)
     effect = dependence(plain, given, rows - K + 1, 1, groups).is_effect
@@ -123,6 +125,7 @@ def shifting_effects(
     variance = np.maximum(squares, TINY) / freedom[:, None]
     pooled = (freedom[:, None] * variance).sum(axis=0) / freedom.sum()
     excess = freedom.sum() * np.log(pooled) - (freedom[:, None] * np.log(variance)).sum(axis=0)
+    # Bartlett's factor, which brings the statistic close to chi square for few rows.
     correction = 1 + ((1 / freedom).sum() - 1 / freedom.sum()) / (3 * (K - 1))
     shifting: BoolArray = effect & (chdtrc(K - 1, excess / correction) < SETTINGS.spread)
     return shifting
@@ -131,6 +134,7 @@ def shifting_effects(
 def _explained(covariance: FloatArray, groups: IntArray) -> FloatArray:
     """(d,) share of each column's variance that columns outside its group explain."""
     scale = np.sqrt(np.maximum(np.diag(covariance), TINY))
+    # The ridge on unit diagonals: columns that repeat each other explain each other, finitely.
     correlation = covariance / np.outer(scale, scale) + NEARLY_SINGULAR * np.eye(len(scale))
     explained = np.zeros(len(scale))
     for group in np.unique(groups):

@@ -199,6 +199,7 @@ def climb(evaluate: Evaluate, state: Climb, rules: Rules) -> Climb:
     """
     plain = maximisation(state.expectation, state.mixtures, rules)
     is_plain = state.before is None
+    # Extrapolation needs two plain steps in a row: the last one, and this.
     candidate = plain
     if state.before is not None:
         candidate = squared(state.before, state.mixtures, plain)
@@ -234,6 +235,8 @@ def squared(first: Mixtures, second: Mixtures, third: Mixtures) -> Mixtures:
     x0, x1, x2 = _coordinates(first), _coordinates(second), _coordinates(third)
     r = [b - a for a, b in zip(x0, x1, strict=True)]
     v = [c - b - u for b, c, u in zip(x1, x2, r, strict=True)]
+    # Below one the step would go back; beyond the longest it leaves where the two steps were
+    # informative. Logarithms keep shares and variances positive however far it goes.
     a = np.clip(np.sqrt(_size(r) / np.maximum(_size(v), TINY)), 1.0, LONGEST)
     weights, theta, variance = (
         z + (shape := a.reshape(-1, *[1] * (z.ndim - 1))) * (2 * u + shape * w)

@@ -184,6 +184,7 @@ class NewtonFamily(Family):
         grams = weighted_grams(
             design.columns, weight[..., None, None, :] * second, design.products
         )  # (..., o, o, p, p)
+        # (o, o, p, p) to (o p, o p): contrast by contrast, each a block of p columns.
         size = grams.shape[-4] * grams.shape[-1]
         curvature = np.swapaxes(grams, -3, -2).reshape(*grams.shape[:-4], size, size)
         return NewtonSums(gradient, curvature)

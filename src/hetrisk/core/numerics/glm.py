@@ -111,6 +111,7 @@ def fit_glms(
             partial(_block, weigh=responsibilities, mixtures=mixtures, family=family, keep=keep)
         )
 
+    # Asked of one row: the weighing function alone knows how many environments there are.
     n_fits = _count(source, responsibilities) if starts is None else len(starts)
     return _newton(evaluate, family, keep, penalty, n_fits, starts)
 
@@ -185,6 +186,7 @@ def _newton_fit(
     weight = float(state.expectation.weight[k])
     curvature = state.expectation.sums.curvature[k, 0]
     penalty = np.broadcast_to(np.maximum(np.multiply(ridge, weight), TINY), theta.shape)
+    # The penalised curvature: for labels that can be separated the plain one is singular.
     inverse = np.linalg.inv(curvature + np.diag(penalty.ravel()))
     blocks = inverse.reshape(*theta.shape, *theta.shape)[:, 1:, :, 1:]
     spread = np.zeros((outputs, d, outputs, d))

@@ -58,6 +58,7 @@ def least_squares(m: Moments, columns: BoolArray | None = None, ridge: float = 0
     variance = max(
         float(covariance[d, d] - 2 * b @ cross + b @ (gram - ridge * np.eye(len(b))) @ b), 0.0
     )
+    # Divided by the weight, not by the degrees of freedom: weights need not count rows.
     coef_covariance = np.zeros((d, d))
     coef_covariance[np.ix_(keep, keep)] = variance * inverse / max(float(m.weight), TINY)
     intercept = float(m.mean[d] - m.mean[:d] @ coef)

@@ -69,6 +69,7 @@ class WorkingFit:
         """Return the fit with more columns, by one Newton step (exact for least squares)."""
         design = np.column_stack([self.design, columns])
         bread = _inverse(design.T @ (self.curvature[:, None] * design))
+        # At the optimum the old columns have no gradient left: the step is the new columns' doing.
         step = bread @ (design.T @ self.residual)
         coef = np.append(self.coef, np.zeros(columns.shape[1])) + step
         residual = self.residual - self.curvature * (design @ step)
@@ -94,6 +95,7 @@ def working_fit(rows: Rows, family: Family, extra: FloatArray) -> WorkingFit:
         bread = _inverse(design.T @ (curvature[:, None] * design))
         coef = bread @ (design.T @ (curvature * rows.y))
         return WorkingFit(design, coef, rows.weight * (rows.y - design @ coef), curvature, bread)
+    # The fit's ridge is on coefficients as given, so the columns are brought to size one first.
     scale = design[:, 1:].std(axis=0)
     scale = np.where(scale > ROUNDING, scale, 1.0)
     fit = fit_glm_rows(Rows(design[:, 1:] / scale, rows.y, rows.weight), None, family)

@@ -81,6 +81,7 @@ def stable_gates(problem: InvarianceProblem, q: Quadratics, groups: IntArray) ->
     affordable = partial(_affordable, problem)
     everything = _without_shifting_effects(problem, q, groups)
     best, _ = screen(q, groups, affordable, start=everything)
+    # Rows count alike here: see the docstring.
     plain = replace(problem, risks=problem.risks.mixture(), invariance=0.0, price=0.0)
     least = mask_values(plain, best[None])[0]
     first = ratio_by_group(q, groups)
@@ -91,6 +92,7 @@ def stable_gates(problem: InvarianceProblem, q: Quadratics, groups: IntArray) ->
         start[group] = False
         other, _ = screen(q, groups, affordable, start=start)
         risk = mask_values(plain, other[None])[0]
+        # Clearly better only: between readings that predict alike, the first evidence stands.
         if risk < least / (1.0 + SETTINGS.affordable_rise):
             best, least = other, risk
     return best
@@ -119,6 +121,7 @@ def _affordable(problem: InvarianceProblem, before: BoolArray, after: BoolArray)
 
 def _path(problem: InvarianceProblem) -> tuple[tuple[float, BoolArray], ...]:
     steps: list[tuple[float, BoolArray]] = []
+    # Warm starts: neighbours on the path differ by a few gates.
     mask = np.ones(problem.n_gates, dtype=bool)
     for strength in SETTINGS.penalties:
         mask = fit_gates(replace(problem, invariance=strength), start=mask, soft=False).support

@@ -47,6 +47,7 @@ def label_risks(
     weight = np.maximum(sums.weight, TINY)
     v = theta.ravel()
     curvature = sums.curvature / weight[:, None, None]
+    # The expansion about theta, written about zero: the form all the gates' code works on.
     right = sums.gradient.reshape(len(weight), -1) / weight[:, None] + curvature @ v
     constant = sums.loss / weight + right @ v - 0.5 * np.einsum("i,kij,j->k", v, curvature, v)
     return EnvironmentRisks(0.5 * curvature, 0.5 * right, constant, sums.weight)

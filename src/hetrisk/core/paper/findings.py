@@ -42,6 +42,8 @@ def conclude(
     """
     pool = [turn.problem for turn in turns]
     scores = [transfer(pool, turn.choice.fit.support) for turn in turns]
+    # Environments differ from round to round, so objectives do not compare; scores in all of
+    # them do.
     best = len(turns) - 1 if literal else int(np.argmin(scores))
     turn = turns[best]
     useful = informative(turn.quadratics, groups, np.ones(turn.problem.n_gates, dtype=bool))

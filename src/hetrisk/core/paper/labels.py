@@ -58,6 +58,7 @@ def label_problem(
     n_draws: int = 8,
 ) -> LabelProblem:
     """Lay rows (n, d) with weights (n, K) out for `label_objective`."""
+    # Environments count alike, whatever their size: that is the paper's E_e.
     share = (weight / np.maximum(weight.sum(axis=0), TINY)).T
     design = np.column_stack([np.ones(len(X)), X])
     draws = gate_draws(n_draws, gates.n_gates)

@@ -119,6 +119,7 @@ class _Loop:
         psi = gates < SETTINGS.closed_to_psi
         solution = _mixture(self.rows, self.family, psi, n_environments, self.settings.seed)
         mixture = solution[0]
+        # Towards the shares' mean: a gate fully open leaves no difference to assign rows by.
         centre = np.tensordot(mixture.weights, mixture.coef, axes=1)
         damped = centre + (1.0 - gates) * (mixture.coef - centre)
         return replace(mixture, coef=damped), solution[1]
@@ -129,6 +130,7 @@ class _Loop:
         while taken + len(turns) < self.settings.max_rounds:
             support = turns[-1].choice.fit.support
             gates = turns[-1].choice.fit.gates[self.groups]
+            # The same selection gives the same Psi and environments: from here it repeats.
             if any(np.array_equal(support, t.choice.fit.support) for t in turns[:-1]):
                 break
             if first.partition.n_environments == 1 or np.all(gates > SETTINGS.closed_to_psi):

@@ -68,6 +68,7 @@ def fit_gates(
     top = np.where(free, high, shut)
     if not soft:
         return _gate_fit(problem, weights(problem, problem.gates(mu)), mu)
+    # Hard masks first, soft gates after: from a mask the slopes in mu point the right way.
     theta, mu = _settle(problem, mu, list(zip(shut, top, strict=True)))
     fit = _gate_fit(problem, theta, mu)
     if mask.any() and not fit.support.any():
@@ -78,10 +79,12 @@ def fit_gates(
 
 def flip(problem: InvarianceProblem, mask: BoolArray, free: BoolArray) -> BoolArray:
     """Flip the gate that lowers the objective over hard masks most, until none does."""
+    # Everything that does not depend on the mask is computed once: a flip is then a small solve.
     curvature = _penalty_curvature(problem)
     value = _hard_values(problem, mask[None], curvature)[0]
     nothing = _worth_something(problem, free)
     candidates = np.flatnonzero(free)
+    # A descent cannot cycle; the bound is for ties that rounding keeps alive.
     for _ in range(4 * len(mask)):
         flipped = np.repeat(mask[None], len(candidates), axis=0)
         flipped[np.arange(len(candidates)), candidates] ^= True
@@ -110,6 +113,7 @@ def left_out_risk(problem: InvarianceProblem, mask: BoolArray) -> float:
     keep = np.flatnonzero(np.where(problem.gated, mask[problem.groups], True))
     A, b = risks.gram[:, keep[:, None], keep], risks.cross[:, keep]
     other = np.tile(risks.weight, (len(A), 1))
+    # Row k of ``other`` weighs the environments that k's fit may see: all but k.
     if len(A) > 1:
         np.fill_diagonal(other, 0.0)
     share = other / np.maximum(other.sum(axis=1, keepdims=True), TINY)
@@ -130,6 +134,8 @@ def weights(problem: InvarianceProblem, g: GateMoments) -> FloatArray:
         curvature = 2.0 * g.mean[:, None] * A * g.mean
         curvature[:, range(len(g.mean)), range(len(g.mean))] += 2.0 * slack * a
         right, mask = 2.0 * g.mean * b, np.ones_like(g.mean)
+    # The penalty is the variance of gradients that are linear in theta: quadratic in theta, with
+    # the centred gradients as its square root.
     curvature, right = curvature - curvature.mean(axis=0), right - right.mean(axis=0)
     strength = problem.gated * mask * (2.0 * problem.invariance / len(A))
     hessian = 2.0 * (g.mean[:, None] * A.mean(axis=0) * g.mean + np.diag(slack * a.mean(axis=0)))
@@ -197,6 +203,7 @@ def _hard_values(problem: InvarianceProblem, masks: BoolArray, curvature: FloatA
     full[:, :p, :p] += risks.gram.mean(axis=0)
     full[:, :p, p] -= risks.cross.mean(axis=0)
     hessian = full[:, :p, :p] * open_[:, :, None] * open_[:, None, :]
+    # A closed weight gets the equation v = 0, so that all masks are systems of one size.
     hessian[:, range(p), range(p)] += FLAT + (1.0 - open_)
     right = -full[:, :p, p] * open_
     v = np.linalg.solve(hessian, right[..., None])[..., 0]

@@ -67,6 +67,7 @@ class Quadratics:
         """Coefficients and variances (K, q), and residual variances (K,), on some coefficients."""
         curvature = self.curvature[:, keep][:, :, keep]
         scale = np.diagonal(curvature, axis1=1, axis2=2)
+        # Unit diagonals first: a column measured in small units must not pass for a singular one.
         root = np.sqrt(np.where(scale > 1e-100, scale, 1.0))
         inverse = np.linalg.pinv(
             curvature / (root[:, :, None] * root[:, None, :]), rcond=NEARLY_SINGULAR, hermitian=True
@@ -74,10 +75,12 @@ class Quadratics:
         inverse = inverse / (root[:, :, None] * root[:, None, :])
         coef = np.einsum("kij,kj->ki", inverse, self.right[:, keep])
         explained = np.einsum("ki,ki->k", coef, self.right[:, keep])
+        # Responsibilities make the weight fractional, and it may fall below the number of columns.
         freedom = np.maximum(self.weight - int(keep.sum()) - 1.0, 1.0)
         # An environment of few rows may be fitted exactly; its errors are small, not nothing.
         floor = FLOOR * self.total.sum() / max(float(self.weight.sum()), TINY)
         residual = np.maximum((self.total - explained) / freedom, max(floor, TINY))
+        # Labels have no residual variance: their curvature is that of the log likelihood itself.
         residual = np.where(np.isnan(self.total), 1.0, residual)
         variance = np.diagonal(inverse, axis1=1, axis2=2) * residual[:, None]
         return coef, np.maximum(variance, TINY), residual
@@ -130,6 +133,7 @@ def ratio_by_group(q: Quadratics, groups: IntArray, open_: BoolArray | None = No
     ratio = _by_group(owner[keep], log_likelihood_ratio(coef, variance), n_groups)
     apart = _by_group(owner[keep], cochran_q(coef, variance), n_groups)
     freedom = (len(coef) - 1) * np.bincount(owner[keep], minlength=n_groups)
+    # A group's coefficients are taken as independent: their Q and their degrees add up.
     real = chi2.sf(apart, np.maximum(freedom, 1)) < SETTINGS.chance
     statistic, rank = wald(q, groups, open_)
     return np.where(real | (statistic > SETTINGS.weak_z**2 * rank), ratio, -np.inf)
@@ -184,6 +188,7 @@ def _next(
     affordable: Callable[[BoolArray, BoolArray], bool],
 ) -> BoolArray | None:
     """Return the groups without the most unstable one that may go; None if none may."""
+    # The most unstable first, and one at a time: leaving it out may steady all the others.
     order = np.argsort(-np.where(stable, by_group, -np.inf), kind="stable")
     for group in order[: int(stable.sum())]:
         if by_group[group] <= threshold:
@@ -216,14 +221,20 @@ def informative(q: Quadratics, groups: IntArray, open_: BoolArray) -> BoolArray:
         fit = _two_kinds(statistic[order], rank[order]) - k * np.log(SETTINGS.useless_odds)
         if np.argmax(fit + _log_prior(n_open, n_out + k)) == 0:
             break
+        # Only the least significant leaves; the others are judged again without it, for what it
+        # shared with them is now theirs.
         kept[np.flatnonzero(kept)[order[0]]] = False
     return kept
 
 
 def _two_kinds(statistic: FloatArray, rank: FloatArray) -> FloatArray:
     """(m + 1,) log likelihood of the first k of m groups being useless and the others useful."""
+    # Under N(0, V) twice the negative log likelihood of b is its Wald statistic, up to what both
+    # kinds have in common; under N(0, s V) it is the statistic over s, plus rank log s.
     useless = np.append(0.0, np.cumsum(statistic))
     left = np.append(np.cumsum(rank[::-1])[::-1], 0.0)
+    # The best s is the mean statistic per degree of freedom; below one, useful would be the
+    # narrower of the two kinds.
     scale = np.maximum((useless[-1] - useless) / np.maximum(left, 1.0), 1.0)
     useful = (useless[-1] - useless) / scale + left * np.log(scale)
     likelihood: FloatArray = -0.5 * (useless + useful)
@@ -235,6 +246,7 @@ def _log_prior(n: int, k: IntArray) -> FloatArray:
 
     With probability `all_useful` none is; else each is with the same, uniform, probability.
     """
+    # The integral of p^k (1 - p)^(n - k) over a uniform p.
     some = np.log(1.0 - SETTINGS.all_useful) + betaln(k + 1.0, n - k + 1.0)
     prior: FloatArray = np.where(k == 0, np.logaddexp(some, np.log(SETTINGS.all_useful)), some)
     return prior
@@ -270,6 +282,8 @@ def _likelihood(coef: FloatArray, variance: FloatArray, rho: float) -> FloatArra
 
     The centre is sought on a grid between the smallest and the largest: outside, both terms grow.
     """
+    # No closed form: the spread grows with the centre. A grid is exact enough, and the same for
+    # every column at once.
     low, high = coef.min(axis=0), coef.max(axis=0)
     centre = low + (high - low) * np.linspace(0.0, 1.0, 41)[:, None]
     spread = variance + (rho * centre[:, None]) ** 2
