@@ -37,7 +37,9 @@ class Tally:
         self.tried[kind] += 1
         self.outcomes[f"{kind}: {outcome}"] += 1
         if not held:
-            self.failures.append({"kind": kind, "outcome": outcome, "detail": detail[-2000:]})
+            failure = {"kind": kind, "outcome": outcome, "detail": detail[-2000:]}
+            self.failures.append(failure)
+            print(json.dumps(failure, indent=1), file=sys.stderr)
 
     def report(self, path: Path | None, **facts: object) -> int:
         """Print the tally, write it as JSON, and return the exit code."""
@@ -45,8 +47,6 @@ class Tally:
             print(f"{count:7,}  {outcome}")
         total = sum(self.tried.values())
         print(f"{total:7,}  tried, {total - len(self.failures):,} held")
-        for failure in self.failures[:10]:
-            print(json.dumps(failure, indent=1), file=sys.stderr)
         if path is not None:
             record = {**facts, "tried": dict(self.tried), "outcomes": dict(self.outcomes)}
             path.write_text(json.dumps({**record, "failures": self.failures}, indent=1) + "\n")

@@ -223,6 +223,11 @@ OWN = {
     "a frame": lambda X, y, c, e: HRMRegressor("gates", max_rounds=1).fit(
         pd.DataFrame(X, columns=list("abcd")), y
     ),
+    "told": lambda X, y, c, e: HRMRegressor(random_state=0).fit(X, y, environments=e),
+    "hinted": lambda X, y, c, e: HRMRegressor(random_state=0).fit(X, y, hints=e),
+    "directions": lambda X, y, c, e: HRMRegressor(form="directions", random_state=0).fit(
+        X, y, environments=e
+    ),
     "HRMSelector": lambda X, y, c, e: HRMSelector("gates", max_rounds=1).fit(X, y),
     "selector in a pipeline": lambda X, y, c, e: make_pipeline(
         StandardScaler(), HRMSelector("gates", max_rounds=1), ensemble.RandomForestRegressor(3)
@@ -540,6 +545,49 @@ def test_text_takes_no_more_room_than_it_should(good):
     wide = {"is": "texts", "type": "U", "shape": [500_001], "of": labels}
     with pytest.raises(ModelFileError, match="more memory than the file"):
         modelfile.loads(edited(good, lambda model: [wide]))
+
+
+ODD = [None, True, -1, 2**63, 1e308, "", "x", "__class__", [], {}, [[]], {"is": "method"}]
+
+
+def _ways(node, path=()):
+    if isinstance(node, (dict, list)):
+        for key, part in node.items() if isinstance(node, dict) else enumerate(node):
+            yield (*path, key)
+            yield from _ways(part, (*path, key))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_changed_part_is_refused_or_the_model_predicts(seed, good):
+    rng = np.random.default_rng(seed)
+
+    def change(model):
+        ways = list(_ways(model))
+        *way, last = ways[rng.integers(len(ways))]
+        home = model
+        for key in way:
+            home = home[key]
+        home[last] = ODD[rng.integers(len(ODD))]
+
+    try:
+        model = modelfile.loads(edited(good, change))
+    except ModelFileError:
+        return
+    assert np.isfinite(model.predict(rows(20)[0])).all()
+
+
+def test_a_frame_of_anything_travels():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "a": rng.normal(size=N),
+            "kind": pd.Categorical(rng.choice(["p", "q"], N)),
+            "when": pd.date_range("2020-01-01", periods=N),
+            "word": rng.choice(["u", "v", "w"], N),
+        }
+    )
+    model = HRMRegressor(random_state=0).fit(frame, frame["a"] + (frame["kind"] == "p"))
+    check_round_trip(model, frame)
 
 
 @pytest.mark.parametrize("where", range(0, 100, 3))
