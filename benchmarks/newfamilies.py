@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from homogeneous import Family, Rng
+from hetrisk.datasets.homogeneous import Family, Rng
 
 
 def gamma_copula(rng: Rng, n: int, d: int) -> np.ndarray:

@@ -4,6 +4,7 @@
     python benchmarks/study_hidden.py designs --seeds 4
     python benchmarks/study_hidden.py harm --seeds 5
     python benchmarks/study_hidden.py calibration --seeds 20
+    python benchmarks/study_hidden.py natural --seeds 1 --first 0
 
 The questions are asked directly (`hetrisk.core.sources.ask`), and least squares is fitted to what
 they leave. Seeds start at --first, so that any run can be made on seeds nobody has looked at.
@@ -24,8 +25,8 @@ from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinom
 from hetrisk.core.numerics.rows import Held, Rows
 from hetrisk.core.sources.ask import ask
 from hetrisk.core.sources.base import Answer
-from hetrisk.datasets import load_task
-from homogeneous import classification_families, families
+from hetrisk.datasets import load_task, natural_names
+from hetrisk.datasets.homogeneous import classification_families, families
 from newfamilies import new_families
 from study_pooled import CELLS
 
@@ -51,7 +52,7 @@ DESIGNS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def answer(X: np.ndarray, y: np.ndarray) -> Answer:
+def answer(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None = None) -> Answer:
     """Ask standardised rows."""
     spread = X.std(axis=0)
     X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -63,12 +64,13 @@ def answer(X: np.ndarray, y: np.ndarray) -> Answer:
     else:
         y = (y - y.mean()) / y.std()
     rows = Held(Rows(np.ascontiguousarray(X), y, np.ones(len(y))))
-    return ask(rows, family, np.arange(X.shape[1]), np.zeros(X.shape[1], dtype=bool))
+    groups = np.arange(X.shape[1]) if groups is None else groups
+    return ask(rows, family, groups, np.zeros(X.shape[1], dtype=bool))
 
 
-def timed(X: np.ndarray, y: np.ndarray) -> tuple[Answer, float]:
+def timed(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None = None) -> tuple[Answer, float]:
     began = time.process_time()
-    found = answer(X, y)
+    found = answer(X, y, groups)
     return found, time.process_time() - began
 
 
@@ -200,6 +202,56 @@ def harm(seeds: list[int], jobs: int) -> None:
     print(f"overall {np.mean(np.array(every) <= 1.02):.4f}")
 
 
+def natural_run(table: str, split: str, seed: int) -> dict:
+    task = load_task("natural", seed=seed, table=table, split=split)
+    X, y = task.train.X, task.train.y
+    labels = task.task_type == "classification"
+    found, seconds = timed(X, y.astype(int) if labels else y, task.feature_groups)
+    scale = X.std(axis=0) + 1e-12
+
+    def worst(columns: np.ndarray) -> float:
+        kind = LogisticRegression(max_iter=1000) if labels else LinearRegression()
+        model = kind.fit((X / scale)[:, columns], y)
+        error = [
+            np.mean(model.predict((A / scale)[:, columns]) != b)
+            if labels
+            else rmse(model, (A / scale)[:, columns], b)
+            for A, b in task.test.values()
+        ]
+        return float(max(error))
+
+    ratio = 1.0
+    if found.leave.any():
+        ratio = worst(~found.leave) / worst(np.ones(X.shape[1], dtype=bool))
+    return {
+        "ratio": ratio,
+        "verdict": found.verdict,
+        "left": [task.feature_names[j] for j in np.flatnonzero(found.leave)],
+        "seconds": seconds,
+        "said": said(found),
+        "shape": X.shape,
+    }
+
+
+def natural(seeds: list[int], jobs: int) -> None:
+    print(
+        "table | trained on | rows, columns | worst unseen over plain | verdict | CPU s | left out"
+    )
+    ratios = []
+    for table in natural_names():
+        for split in ("first half", "second half", "random half"):
+            runs = Parallel(jobs)(delayed(natural_run)(table, split, s) for s in seeds)
+            for run in runs:
+                ratios.append(run["ratio"])
+                print(
+                    f"{table} | {split} | {run['shape']} | {run['ratio']:.3f} | {run['verdict']} | "
+                    f"{run['seconds']:.1f} | {run['left']} | {run['said']}",
+                    flush=True,
+                )
+    r = np.array(ratios)
+    print(f"{len(r)} splits: harmed {np.sum(r > 1.02)}, helped {np.sum(r < 0.98)}")
+
+
 def calibration(seeds: list[int], jobs: int) -> None:
     print("family | share of p-values of hidden slopes below 0.01, 0.05, 0.1")
     every = []
@@ -215,7 +267,13 @@ def calibration(seeds: list[int], jobs: int) -> None:
 
 
 def main() -> None:
-    parts = {"paper": paper, "designs": designs, "harm": harm, "calibration": calibration}
+    parts = {
+        "paper": paper,
+        "designs": designs,
+        "harm": harm,
+        "calibration": calibration,
+        "natural": natural,
+    }
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=parts)
     parser.add_argument("--seeds", type=int, default=5)

@@ -16,17 +16,17 @@ class Thresholds:
     """The statistical thresholds of the default search."""
 
     alpha: float = threshold(
-        0.05,
+        0.02,
         "level of all tests together, each question its share, each family of tests within a "
         "question corrected (Holm 1979)",
-        conventional("a usual level"),
+        conventional("between 0.01 and 0.05"),
     )
-    draws: int = threshold(
-        20,
-        "targets of one population that a score is set against",
-        derived(
-            "with 20 the score's t distribution has 19 degrees of freedom, which costs 0.3 at "
-            "level 0.01 against a known spread"
+    regret_left: float = threshold(
+        0.5,
+        "of the regret between hidden slopes beyond chance, that may be left once columns are",
+        measured(
+            "0 to 0.22 of it where they are to blame, 0.86 where they only hide it behind noise "
+            "(docs/research/hidden.md)"
         ),
     )
     term_margin: float = threshold(
@@ -46,14 +46,14 @@ class Thresholds:
     noise_block: int = threshold(
         100,
         "rows of similar mean whose noise has one shape",
-        measured("50 to 200 make no difference to power or level (docs/research/hidden.md)"),
+        conventional("about as few as show a shape"),
     )
     misfit: float = threshold(
         0.02,
         "of the fitted population, in roots of mean log likelihood, added to the spread of a score",
         measured(
-            "bent means that no term draws exactly (sines, log-normal products) gain up to 0.04 "
-            "beyond the draws (docs/research/hidden.md)"
+            "bent means that no term draws exactly (sines, log-normal products) gain up to 0.0094 "
+            "in mean log likelihood beyond the draws (docs/research/hidden.md)"
         ),
     )
     needed_score: float = threshold(

@@ -7,8 +7,8 @@ about any mean: one regression with any noise does not describe it, two do. The 
 If it is, the two slopes do not say whom to blame: where a shortcut copies y in most rows, all
 other slopes change with it. What does is that **y given the right columns is one population
 again**. Sets to leave out are proposed by regret between the two slopes; each is asked how much
-two slopes still gain once it is gone (all sets in one batch), and those for which the gain is no
-more than chance are tested by a score of their own, the one that predicts best first.
+two slopes still gain once it is gone (all sets in one batch) and how much of the regret is left,
+and those that pass both are tested by a score of their own, the smallest first.
 
 For labels there is nothing to ask: a mixture of two probabilities is a probability, so y given x
 is always one population.
@@ -35,11 +35,18 @@ from hetrisk.core.sources.base import (
 )
 from hetrisk.core.sources.effect import roles
 from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
-from hetrisk.core.sources.sets import environment_grams, proposed_sets, units_of
+from hetrisk.core.sources.sets import (
+    EnvironmentGrams,
+    environment_grams,
+    proposed_sets,
+    regrets,
+    units_of,
+)
 from hetrisk.core.sources.slopes import gains_from
 
 DOUBTED = 6  # units of which every subset is looked at
 TESTED = 6  # sets that are tested, at most
+MOST_LEFT = 3  # units that may be to blame together
 ROWS = 5000  # of the sample, that mixtures are fitted to
 CHANCE = 6  # draws whose environments are kept, for what chance would show
 
@@ -54,6 +61,7 @@ class Suspicion:
     rows : the rows it was asked of.
     sets : (s, d) columns to leave out.
     gain : (s,) what two slopes still gain without them; risk : (s,) the squared error then.
+    regret : (s,) share of the regret beyond chance that is left without them.
     """
 
     score: Score | None
@@ -61,6 +69,7 @@ class Suspicion:
     sets: BoolArray
     gain: FloatArray
     risk: FloatArray
+    regret: FloatArray
 
 
 class Hidden(Question[Suspicion]):
@@ -79,13 +88,13 @@ class Hidden(Question[Suspicion]):
         none = np.zeros((0, len(case.left)), dtype=bool)
         case = _without_effects(case)
         if len(case.support) == 0:
-            return Suspicion(None, rows, none, np.empty(0), np.empty(0))
+            return Suspicion(None, rows, none, *[np.empty(0)] * 3)
         found = score(rows, case.groups, case.thresholds, case.support, case.thresholds.noise_block)
         if found.p_value >= case.level:
-            return Suspicion(found, rows, none, np.empty(0), np.empty(0))
+            return Suspicion(found, rows, none, *[np.empty(0)] * 3)
         sets = _sets(case, rows, found)
         gain, risk = _without(case, rows, found, sets)
-        return Suspicion(found, rows, sets, gain, risk)
+        return Suspicion(found, rows, sets, gain, risk, _regret_left(case, rows, found, sets))
 
     def test(self, case: Case, proposal: Suspicion) -> Finding:
         """Test sets, the most plausible first, until y given the rest is one population."""
@@ -100,16 +109,15 @@ class Hidden(Question[Suspicion]):
             return replace(finding, statistic=found.value)
         case = _without_effects(case)
         rows, gone, left = proposal.rows, np.zeros(len(case.left), dtype=bool), None
-        for leave in proposal.sets[_order(case, proposal, found)[:TESTED]]:
+        order = _order(case, proposal, found)
+        order = order[_to_blame(case, proposal)[order]]
+        for leave in proposal.sets[order[:TESTED]]:
             rest = np.flatnonzero(~case.left & ~leave)
             left = score(rows, case.groups, case.thresholds, rest, case.thresholds.noise_block)
             if left.p_value >= case.level:
                 gone = leave
                 break
-        grams = [
-            environment_grams(rows.X, draw, rows.weight, second)
-            for draw, second in zip(found.draws[:CHANCE], found.second[:CHANCE], strict=True)
-        ]
+        _, grams = _grams(rows, np.arange(len(case.left)), found)
         return Finding(
             name=self.name,
             kind=self.kind,
@@ -158,14 +166,8 @@ def _sets(case: Case, rows: Rows, found: Score) -> BoolArray:
     members = units_of(case.groups, case.keep | case.left)
     if len(members) == 0:
         return np.zeros((0, len(case.left)), dtype=bool)
-    stay = np.flatnonzero(~case.left)
-    second = found.found.second[0].astype(np.float64)
-    X = rows.X[:, stay]
-    real = environment_grams(X, rows.y, rows.weight, second)
-    null = [
-        environment_grams(X, draw, rows.weight, part)
-        for draw, part in zip(found.draws[:4], found.second[:4], strict=True)
-    ]
+    stay = case.support
+    real, null = _grams(rows, stay, found)
     fixed: BoolArray = np.logical_not(members[:, stay].any(axis=0))
     kept = proposed_sets(real, null, members[:, stay], fixed)
     left = ~kept
@@ -185,6 +187,33 @@ def _sets(case: Case, rows: Rows, found: Score) -> BoolArray:
         units = units[~units.all(axis=1)]
     sets: BoolArray = units @ members
     return sets
+
+
+def _grams(
+    rows: Rows, columns: IntArray, found: Score
+) -> tuple[EnvironmentGrams, list[EnvironmentGrams]]:
+    """Moments of the environments of two slopes, in the rows and in targets of one population."""
+    X, second = rows.X[:, columns], found.found.second[0].astype(np.float64)
+    null = [
+        environment_grams(X, draw, rows.weight, part)
+        for draw, part in zip(found.draws[:CHANCE], found.second[:CHANCE], strict=True)
+    ]
+    return environment_grams(X, rows.y, rows.weight, second), null
+
+
+def _regret_left(case: Case, rows: Rows, found: Score, sets: BoolArray) -> FloatArray:
+    """(s,) share of the regret beyond chance that is left without each set.
+
+    To leave out what predicts well hides two slopes behind noise: the score falls, but what
+    differs still differs.
+    """
+    stay = case.support
+    real, null = _grams(rows, stay, found)
+    kept = np.vstack([np.ones((1, len(stay)), dtype=bool), ~sets[:, stay]])
+    chance = np.mean([regrets(grams, kept)[1] for grams in null], axis=0)
+    beyond = np.maximum(regrets(real, kept)[1] - chance, 0.0)
+    left: FloatArray = beyond[1:] / max(float(beyond[0]), 1e-300)
+    return left
 
 
 def _without(
@@ -213,6 +242,21 @@ def _order(case: Case, proposal: Suspicion, found: Score) -> IntArray:
     gain = np.maximum(proposal.gain, mean + sd)
     order: IntArray = np.lexsort((proposal.risk, gain, np.where(beyond, 0, units), beyond))
     return order
+
+
+def _to_blame(case: Case, proposal: Suspicion) -> BoolArray:
+    """(s,) small sets without which most regret is gone, while no part of them would do.
+
+    A model of few columns has little regret, so a large set proves nothing.
+    """
+    first = np.unique(case.groups, return_index=True)[1]
+    units = proposal.sets[:, first].astype(np.int64)
+    cured = proposal.regret < case.thresholds.regret_left
+    size = units.sum(axis=1)
+    inside = (units @ units.T == size[:, None]) & (size[:, None] < size)
+    small = size <= min(MOST_LEFT, len(np.unique(case.groups[case.support])) // 2)
+    blamed: BoolArray = cured & small & ~(inside & cured[:, None]).any(axis=0)
+    return blamed
 
 
 def _sentence(case: Case, gone: BoolArray, said: str, left: Score | None) -> str:

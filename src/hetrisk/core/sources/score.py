@@ -30,6 +30,7 @@ from hetrisk.core.sources.flexible import Population, drawn_units, fit_populatio
 from hetrisk.core.sources.slopes import Noise, OneRegression, TwoSlopes, gains
 
 MIXED = 24  # columns that may have two slopes; in wider tables those that matter most
+DRAWS = 20  # targets of one population: more would sharpen a score by a few percent
 FIRST = 7  # draws after which a score that is nothing special is left at that
 SPECIAL = 1.5  # score above which all draws are made
 BLUR = 0.3  # standard deviation of what is added to units, which are of size one
@@ -224,7 +225,7 @@ def score(
     found, second = two.chosen(np.zeros(1, dtype=np.int64)), two.second[1:].astype(np.float64)
     value = _standardised(gain, thresholds.misfit)
     if value > SPECIAL:
-        more, units = drawn_units(seen, population, thresholds.draws - FIRST, block, random)
+        more, units = drawn_units(seen, population, DRAWS - FIRST, block, random)
         further, two, _ = gains(design, _blurred(units, random))
         gain, draws = np.append(gain, further), np.vstack([draws, more])
         second = np.vstack([second, two.second])
