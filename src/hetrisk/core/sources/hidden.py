@@ -48,6 +48,7 @@ DOUBTED = 6  # units of which every subset is looked at
 TESTED = 6  # sets that are tested, at most
 MOST_LEFT = 3  # units that may be to blame together
 ROWS = 5000  # of the sample, that mixtures are fitted to
+AT_BOUND = 0.02  # of the rows at the smallest or largest target: a bound
 CHANCE = 6  # draws whose environments are kept, for what chance would show
 
 
@@ -84,7 +85,7 @@ class Hidden(Question[Suspicion]):
 
     def propose(self, case: Case) -> Suspicion:
         """Score all columns in play and, where that is beyond chance, propose sets to leave."""
-        rows = Rows(case.sample.X[:ROWS], case.sample.y[:ROWS], case.sample.weight[:ROWS])
+        rows = _within_bounds(case.sample)
         none = np.zeros((0, len(case.left)), dtype=bool)
         case = _without_effects(case)
         if len(case.support) == 0:
@@ -144,6 +145,22 @@ class Hidden(Question[Suspicion]):
             return finding
         sentence = "What a sample suggested is not borne out by all rows."
         return nothing_found(self, case, 1.0, sentence)
+
+
+def _within_bounds(sample: Rows) -> Rows:
+    """At most `ROWS` rows, without those at a bound where many are.
+
+    Rows at a bound (nothing is recorded below zero) follow no slope at all: beside the others they
+    look like a second one. Where most rows are at a bound, all stay.
+    """
+    y = sample.y[:ROWS]
+    free = np.ones(len(y), dtype=bool)
+    for bound in (y.min(), y.max()):
+        if np.mean(y == bound) > AT_BOUND:
+            free &= y != bound
+    if free.sum() < len(y) / 2:
+        free[:] = True
+    return Rows(sample.X[:ROWS][free], y[free], sample.weight[:ROWS][free])
 
 
 def _without_effects(case: Case) -> Case:
