@@ -11,6 +11,7 @@ import numpy as np
 
 from hetrisk.bench.fits import fitted, selection_bias
 from hetrisk.bench.metric import AT_LEAST, Metric, Size
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.estimators.hrm import HRMRegressor
 
 CASE = "backends"
@@ -35,7 +36,7 @@ def same_answer(size: Size) -> list[Metric]:
             HRMRegressor(random_state=0).fit(array.from_array(X, chunks=(n // 5, d)), y),
         ]
     first = models[0]
-    scale = max(float(np.abs(first.coef_).max()), 1e-300)
+    scale = max(float(np.abs(first.coef_).max()), TINY)
     gap = max(float(np.abs(m.coef_ - first.coef_).max()) / scale for m in models[1:])
     same = all(np.array_equal(m.support_, first.support_) for m in models[1:])
     note = f"arrays, Parquet, dask; n = {n:,}, d = {d}, {int(first.support_.sum())} features kept"

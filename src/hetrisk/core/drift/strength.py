@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 MOST_STEPS = 50
@@ -71,12 +72,12 @@ def strength_of_numbers(
     residual = y - this
     residual = residual - residual.mean()
     total = float(said @ said)
-    if len(y) < 3 or total <= NOTHING * len(y) * max(float(np.var(y)), 1e-300):
+    if len(y) < 3 or total <= NOTHING * len(y) * max(float(np.var(y)), TINY):
         return None
     slope = float(said @ residual) / total
     rest = residual - slope * said
     error = float(np.sqrt((said**2) @ (rest**2))) / total
-    noise = max(float(np.mean(rest**2)), 1e-300)
+    noise = max(float(np.mean(rest**2)), TINY)
     return _corrected(slope, error, origin.n_rows * total / len(y) / noise, origin)
 
 
@@ -113,7 +114,7 @@ def strength_of_labels(
         scores, information = _derivatives(design, hot, this, theta)
         step = np.linalg.lstsq(information, scores.sum(axis=0), rcond=None)[0]
         # Labels that can be separated send the slope to infinity: no step is longer than one.
-        theta = theta + step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-300))
+        theta = theta + step * min(1.0, 1.0 / max(float(np.abs(step).max()), TINY))
         if float(np.abs(step).max()) < 1e-9:
             break
     scores, information = _derivatives(design, hot, this, theta)
@@ -167,7 +168,7 @@ def _place(error: float, reach: FloatArray, expected: FloatArray) -> float:
         return 0.0
     if error**2 <= known[-1]:
         return float(np.sqrt(np.interp(error**2, known, square)))
-    rise = (known[-1] - known[0]) / max(square[-1] - square[0], 1e-300)
+    rise = (known[-1] - known[0]) / max(square[-1] - square[0], TINY)
     if rise <= 1e-9 * known[0]:
         return float("inf")
     return float(np.sqrt(square[-1] + (error**2 - known[-1]) / rise))

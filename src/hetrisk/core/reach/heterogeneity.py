@@ -22,6 +22,7 @@ import numpy as np
 from scipy.stats import f, norm
 
 from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.reach.regret import COMPLETION, Environments, Fits, fit_set
 
@@ -101,7 +102,7 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
 def _variance(environments: Environments, own: FloatArray, p: int) -> FloatArray:
     """(K,) variance of the noise, for the coefficients that were fitted."""
     rows = environments.rows
-    variance: FloatArray = np.maximum(own, 1e-300) * rows / np.maximum(rows - p, 1.0)
+    variance: FloatArray = np.maximum(own, TINY) * rows / np.maximum(rows - p, 1.0)
     return variance
 
 
@@ -144,7 +145,7 @@ def _column_p_values(environments: Environments, fits: Fits, draws: FloatArray) 
     phi = ((moved**2).sum(axis=(1, 3)) / diagonal).mean(axis=0)
     variance = _variance(environments, fits.own, p) / environments.rows
     scale = np.maximum(phi, 1.0) * diagonal / environments.n_targets
-    precision = 1.0 / np.maximum(variance[:, None] * scale, 1e-300)
+    precision = 1.0 / np.maximum(variance[:, None] * scale, TINY)
     coef = fits.coef[1:]
     centre = np.einsum("ki,kit->it", precision, coef) / precision.sum(axis=0)[:, None]
     q = np.einsum("ki,kit->i", precision, (coef - centre) ** 2)
