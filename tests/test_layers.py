@@ -36,7 +36,12 @@ ROOMS = {
     "reach": {NUMERICS, RESULT},
     "drift": {NUMERICS},
 }
-DRIVERS = {"pricing", "search"}  # above the rooms of core: they may import any of them
+DRIVERS = {
+    "pricing",
+    "search",
+    "told",
+    "untold",
+}  # above the rooms of core: they may import any of them
 CORE_MAY_IMPORT = {"__future__", "numpy", "scipy", "hetrisk"}
 
 

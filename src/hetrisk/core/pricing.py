@@ -26,6 +26,7 @@ from hetrisk.core.result import (
     SearchSettings,
 )
 
+FEWEST_ROWS = 40  # below which, or with fewer than 3 a coefficient, nothing is looked for
 FOLDS = 10  # of the rows, to resample from
 
 
@@ -151,4 +152,13 @@ def step(
         score_name="expected error at the reach, relative to plain ERM",
         support=tuple(bool(s) for s in support),
         chosen=True,
+    )
+
+
+def too_few(rows: RowSource) -> str:
+    """Why nothing was looked for."""
+    needed = max(FEWEST_ROWS, 3 * (1 + rows.n_features))
+    return (
+        f"Not searched: {rows.n_rows} rows are too few for {rows.n_features} columns; at least "
+        f"{needed} are needed. The model is plain ERM on all columns."
     )

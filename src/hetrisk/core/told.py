@@ -1,0 +1,242 @@
+"""Environments that rows carry: named or hinted sources are tested, and regret decides.
+
+A source is the best of its partitions, with a correction for how many it has; over the sources,
+p-values are corrected by Holm's rule. Those that differ beyond chance are used together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import norm
+
+from hetrisk.core.mixture.mixture import MixtureParameters
+from hetrisk.core.numerics.cells import Assignment
+from hetrisk.core.numerics.comparison import environment_fits, moment_fits
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.multiplicity import holm
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.pricing import (
+    error_unit,
+    step,
+)
+from hetrisk.core.reach.decision import Decision, decide
+from hetrisk.core.reach.heterogeneity import HIGHEST_SCORE, Heterogeneity, heterogeneity
+from hetrisk.core.reach.regret import Environments, combined
+from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.result import (
+    INVARIANT,
+    SearchResult,
+    SearchSettings,
+    SourceRecord,
+)
+from hetrisk.core.sources.hinted import hinted
+from hetrisk.core.sources.named import named
+from hetrisk.core.sources.proposal import Proposal
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A source and the partition of it that differs most; ``p_value`` is corrected."""
+
+    proposal: Proposal
+    found: Heterogeneity
+    p_value: float
+    used: bool
+
+
+def test_sources(rows: RowSource, family: Family, settings: SearchSettings) -> list[Tested]:
+    """Test every source: the best of its partitions, corrected for their number (Bonferroni)
+    and, over the sources, by Holm's step-down rule.
+    """
+    if settings.environments is not None:
+        proposals = [[named(rows, family, settings.environments)]]
+    else:
+        proposals = [hinted(rows, family, column) for column in settings.hints]
+    best: list[tuple[Proposal, Heterogeneity, float]] = []
+    for several in proposals:
+        found = [heterogeneity(p.merged.cells, family.n_targets) for p in several]
+        if found:
+            first = int(np.argmin([f.p_value for f in found]))
+            p_value = min(1.0, len(found) * found[first].p_value)
+            best.append((several[first], found[first], p_value))
+    corrected = holm(np.array([p for _, _, p in best]))
+    return [
+        Tested(proposal, found, float(p), bool(p < SETTINGS.alpha))
+        for (proposal, found, _), p in zip(best, corrected, strict=True)
+    ]
+
+
+def decided(
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    settings: SearchSettings,
+    tested: list[Tested],
+    used: list[Tested],
+) -> SearchResult:
+    environments = combined([t.found.environments for t in used])
+    names = tuple(name for t in used for name in _held_names(t))
+    p_value = np.min([t.found.column_p_values for t in used], axis=0)
+    decision = decide(
+        [t.proposal.merged.cells for t in used],
+        environments,
+        np.minimum(p_value * len(used), 1.0),
+        names,
+        groups,
+        settings,
+        error_unit(family),
+        chance=None if used[0].used else used[0].p_value,
+    )
+    first = min(used, key=lambda t: t.p_value)
+    return SearchResult(
+        support=decision.support,
+        gates=decision.support.astype(np.float64),
+        partition=_partition(rows, family, first),
+        environment_names=first.proposal.names,
+        evidence=decision.evidence,
+        sources=tuple(source_record(t, settings) for t in tested),
+        curve=decision.curve,
+        stability=decision.stability,
+        n_resamples=SETTINGS.resamples,
+        leave_one_out=decision.leave_one_out,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        history=(step(decision.support, len(environments.rows), decision.curve, settings),),
+        coef=decision.coef[1:, 0] if family.closed_form else None,
+        intercept=float(decision.coef[0, 0]) if family.closed_form else None,
+        moments=first.proposal.merged.cells.moments(1) if family.closed_form else None,
+        directions=decision.coef[1:] if _shrunk(decision.verdict, settings) else None,
+        offsets=decision.coef[0] if _shrunk(decision.verdict, settings) else None,
+        row_factors=_row_factors(decision, environments, used, settings.reach),
+    )
+
+
+def _shrunk(verdict: str, settings: SearchSettings) -> bool:
+    return settings.form == "directions" and verdict == INVARIANT
+
+
+def _held_names(tested: Tested) -> tuple[str, ...]:
+    held = tested.proposal.merged.cells.held
+    return tuple(n for n, h in zip(tested.proposal.names, held, strict=True) if h)
+
+
+def source_record(tested: Tested, settings: SearchSettings) -> SourceRecord:
+    column = int(np.argmin(tested.found.column_p_values))
+    count = len(tested.found.environments.rows)
+    proposal = tested.proposal
+    if tested.used:
+        sentence = (
+            f"{proposal.source} ({proposal.how}): {count} environments differ beyond chance, most "
+            f"about {settings.name(column)}."
+        )
+    else:
+        sentence = (
+            f"{proposal.source} ({proposal.how}): nothing changes beyond chance between its "
+            f"{count} environments; it has no effect."
+        )
+    return SourceRecord(
+        proposal.source,
+        proposal.kind,
+        count,
+        tested.p_value,
+        float(np.clip(norm.isf(tested.p_value), -HIGHEST_SCORE, HIGHEST_SCORE)),
+        column if tested.used else None,
+        tested.used,
+        sentence,
+    )
+
+
+@dataclass(frozen=True)
+class AssignedPartition(Partition):
+    """Environments that rows carry; rows that do not are placed by how well each fits them."""
+
+    assignment: Assignment
+    fits: MixtureParameters
+
+    @property
+    def n_environments(self) -> int:
+        """Number of environments."""
+        return self.assignment.n_environments
+
+    @property
+    def needs_features(self) -> bool:
+        """Rows say themselves where they belong."""
+        return False
+
+    def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n, K) probabilities by the regressions of the environments."""
+        return self.fits.responsibilities(X, y)
+
+    def of_rows(self, rows: Rows) -> FloatArray:
+        """(n, K) as the rows say, where they do."""
+        if rows.environments is None and rows.hints is None:
+            return self.responsibilities(rows.X, rows.y)
+        shares = self.assignment.shares(rows)
+        if shares is not None:
+            return shares
+        codes = self.assignment.codes(rows)
+        # Rows that belong to none are spread over all.
+        known = np.eye(self.n_environments)[np.maximum(codes, 0)]
+        return np.where(codes[:, None] >= 0, known, 1.0 / self.n_environments)
+
+
+def _partition(rows: RowSource, family: Family, tested: Tested) -> Partition:
+    """The environments of a source, with a regression in each to place other rows by."""
+    assignment = tested.proposal.assignment
+    carried = AssignedPartition(assignment, _no_mixture(assignment.n_environments, family))
+    cells = tested.proposal.merged.cells
+    if family.closed_form:
+        fits = moment_fits(cells.moments(family.n_targets))
+    else:
+        fits = environment_fits(rows, family, carried)
+    weights = fits.weight / max(float(fits.weight.sum()), TINY)
+    variance = np.ones(len(weights))
+    if family.has_variance:
+        variance[cells.held] = np.maximum(tested.found.fits.own, TINY)
+    return replace(
+        carried, fits=MixtureParameters(weights, fits.coef, fits.intercept, variance, family)
+    )
+
+
+def _no_mixture(K: int, family: Family) -> MixtureParameters:
+    empty = np.zeros((K, 0))
+    return MixtureParameters(np.full(K, 1.0 / K), empty, np.zeros(K), np.ones(K), family)
+
+
+@dataclass(frozen=True)
+class RowFactors:
+    """How many times a row counts: 1 + k^2 w_e / share_e, summed over the partitions."""
+
+    assignments: tuple[Assignment, ...]
+    extra: tuple[FloatArray, ...]
+
+    def __call__(self, rows: Rows) -> FloatArray:
+        """(n,) factors."""
+        factor = np.ones(len(rows))
+        for assignment, extra in zip(self.assignments, self.extra, strict=True):
+            shares = assignment.shares(rows)
+            if shares is None:
+                factor += np.append(extra, 0.0)[assignment.codes(rows)]
+            else:
+                factor += shares @ extra
+        return factor
+
+
+def _row_factors(
+    decision: Decision, environments: Environments, used: list[Tested], reach: float
+) -> Callable[[Rows], FloatArray] | None:
+    if not decision.multipliers.any():
+        return None
+    each = reach**2 * decision.multipliers / environments.share
+    extra = []
+    for i, tested in enumerate(used):
+        held = tested.proposal.merged.cells.held
+        factors = np.zeros(len(held))
+        factors[held] = each[environments.partition == i]
+        extra.append(factors)
+    return RowFactors(tuple(t.proposal.assignment for t in used), tuple(extra))

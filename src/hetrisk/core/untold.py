@@ -1,0 +1,150 @@
+"""Environments that nobody named: ask the rows, price the answer, put it into words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import norm
+
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
+from hetrisk.core.pricing import (
+    one_environment,
+    plain_result,
+    priced,
+    too_few,
+)
+from hetrisk.core.reach.decision import listed
+from hetrisk.core.reach.heterogeneity import HIGHEST_SCORE
+from hetrisk.core.reach.regret import Environments
+from hetrisk.core.result import (
+    HOMOGENEOUS,
+    INVARIANT,
+    UNSEARCHED,
+    UNSTABLE,
+    Findings,
+    SearchResult,
+    SearchSettings,
+    SourceRecord,
+)
+from hetrisk.core.sources.ask import ask
+from hetrisk.core.sources.base import Answer, Finding
+from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
+from hetrisk.core.sources.sets import EnvironmentGrams
+
+
+def ask_the_rows(
+    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
+) -> SearchResult:
+    """Environments that nobody named: ask the rows, and price the answer."""
+    d = rows.n_features
+    answer = ask(rows, family, groups, settings.kept(d))
+    if answer.verdict == UNSEARCHED:
+        return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
+    partition, null = _blamed(answer, rows, family)
+    findings = Findings(
+        support=~answer.leave,
+        gates=(~answer.leave).astype(np.float64),
+        partition=partition,
+        verdict=answer.verdict,
+        reason="",
+        reasons=tuple(_why(answer, j) for j in range(d)),
+        history=(),
+        p_value=answer.p_value if answer.findings else None,
+        assumed=_assumed(answer),
+        sources=tuple(_asked(f, f.against & answer.leave) for f in answer.findings),
+    )
+    found = priced(rows, family, groups, settings, findings, null)
+    return replace(found, reason=_answer_reason(answer, found, groups, settings))
+
+
+def _blamed(
+    answer: Answer, rows: RowSource, family: Family
+) -> tuple[Partition, tuple[Environments, ...]]:
+    """The environments that speak against most columns, and what chance would show in them."""
+    speaking = [f for f in answer.findings if f.partitions and f.against.any()]
+    if answer.verdict != INVARIANT or not speaking:
+        return one_environment(rows, family), ()
+    first = max(speaking, key=lambda f: int(f.against.sum()))
+    null = first.chance[0] if first.chance else ()
+    return first.partitions[0], tuple(_environments(grams) for grams in null)
+
+
+def _environments(grams: EnvironmentGrams) -> Environments:
+    K = len(grams.rows)
+    return Environments(
+        gram=grams.gram,
+        rows=grams.rows,
+        share=grams.share,
+        partition=np.zeros(K, dtype=np.int64),
+        pooled=np.tensordot(grams.share, grams.gram, axes=1),
+        n_rows=float(grams.rows.sum()),
+        n_targets=1,
+        phi=np.ones(K),
+    )
+
+
+def _assumed(answer: Answer) -> BoolArray:
+    assumed = np.zeros_like(answer.leave)
+    for finding in answer.findings:
+        if finding.assumption:
+            assumed |= finding.against & answer.leave
+    return assumed
+
+
+def _why(answer: Answer, j: int) -> str:
+    """What became of a column, in a sentence."""
+    against = [f for f in answer.findings if f.against[j]]
+    if not against:
+        return "Kept: nothing speaks against it."
+    by = "an assumption" if against[0].assumption else f"p = {against[0].column_p_values[j]:.2g}"
+    if answer.leave[j]:
+        return f"Left out: {against[0].name} ({by})."
+    return f"Kept for want of a safe set: {against[0].name} speaks against it ({by})."
+
+
+def _asked(finding: Finding, left: BoolArray) -> SourceRecord:
+    """A question as a source that was looked at."""
+    columns = np.flatnonzero(left)
+    most = int(columns[np.argmin(finding.column_p_values[columns])]) if len(columns) else None
+    return SourceRecord(
+        finding.name,
+        HIDDEN if finding.kind == HIDDEN else VISIBLE,
+        max((p.n_environments for p in finding.partitions), default=1),
+        finding.p_value,
+        float(np.clip(norm.isf(finding.p_value), -HIGHEST_SCORE, HIGHEST_SCORE)),
+        most,
+        bool(left.any()),
+        finding.sentence,
+    )
+
+
+def _answer_reason(
+    answer: Answer, found: SearchResult, groups: IntArray, settings: SearchSettings
+) -> str:
+    """The verdict in words: what was left out and at what price, or why nothing was."""
+    if answer.verdict == HOMOGENEOUS:
+        asked = ", ".join(f.name for f in answer.findings)
+        return f"Nothing usable was found (asked: {asked}). The model is plain ERM on all columns."
+    if answer.verdict == UNSTABLE:
+        said = " ".join(f.sentence for f in answer.findings if f.against.any() or not f.safe)
+        return f"{said} No set of columns is safe."
+    left, together = (len(np.unique(some)) for some in (groups[answer.leave], groups))
+    price = found.curve.error[0] / max(found.curve.error_erm[0], TINY) - 1.0
+    said = " ".join(f.sentence for f in answer.findings if (f.against & answer.leave).any())
+    assumed = " That is an assumption, not a test." if _assumed(answer).any() else ""
+    return (
+        f"{left} of {together} columns left out ({listed(answer.leave, groups, settings)}). {said}"
+        f"{assumed} Where nothing shifts, that costs {max(price, 0.0):.1%} more error; "
+        f"{_pays(found)}."
+    )
+
+
+def _pays(found: SearchResult) -> str:
+    """From which reach on, as far as environments can be told apart that nobody named."""
+    if np.isinf(found.curve.break_even):
+        return "how far a shift must go for that to pay, these rows do not show"
+    return f"it pays from reach {found.curve.break_even:.2g} on"
