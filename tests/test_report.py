@@ -431,6 +431,7 @@ def test_a_category_of_two_levels_goes_by_its_own_name():
     table["rain"] = table["wind"] + rng.normal(size=120)
     model = fit_table(Table(table, source="w.csv"), "rain")
     assert [f.label for f in summarize(model).features] == ["sky", "wind"]
+    assert {c["column"] for c in record(summarize(model))["columns"]} == {"sky", "wind"}
 
 
 def test_settings_and_code_repeat_the_fit():

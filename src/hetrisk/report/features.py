@@ -88,7 +88,8 @@ def _merged(group: object, columns: list[Feature]) -> Feature:
     if len(columns) == 1:
         (only,) = columns
         # A category of two levels is one column, and still goes by its own name.
-        return replace(only, label=str(group)) if only.name.startswith(f"{group}=") else only
+        named = only.name.startswith(f"{group}=")
+        return replace(only, name=str(group), label=str(group)) if named else only
     worst = min(columns, key=lambda c: float(np.nan_to_num(c.p_value, nan=1.0)))
     name = group if isinstance(group, str) else _common_name(columns)
     gate = min(c.gate for c in columns)
