@@ -200,6 +200,16 @@ def test_too_few_rows_are_called_not_searched_on_the_page():
     assert "p = 1" not in page
 
 
+def test_what_was_not_searched_is_not_priced():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 40))
+    summary = summarize(HRMRegressor().fit(X, X[:, 0]))
+    assert summary.verdict == "unsearched"
+    assert summary.curve is None
+    assert all(math.isnan(f.margin) and math.isnan(f.price) for f in summary.features)
+    assert "fitted with a ridge" in summary.reason
+
+
 def test_an_assumption_is_called_one():
     model = fitted(["sun", "rain", "wind"])
     model.evidence_.assumed[1] = True

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.result import UNSEARCHED
 from hetrisk.estimators.environments import EnvironmentSummary
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 from hetrisk.estimators.quality import Quality, assess, with_names
@@ -99,9 +100,9 @@ def final_step(model: Any) -> Any:
 
 
 def curve_of(final: Any, columns: tuple[Feature, ...]) -> Curve | None:
-    """Return the reach curve with the names of what would be left out; None without numbers."""
+    """Return the reach curve with the names of what would be left out; None if not searched."""
     found = final.reach_curve_
-    if found is None or not np.isfinite(found.error_erm).any():
+    if final.verdict_ == UNSEARCHED or found is None or not np.isfinite(found.error_erm).any():
         return None
     return Curve(
         reach=found.reach,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from hetrisk.core.result import UNSEARCHED
 from hetrisk.estimators.frames import feature_groups
 from hetrisk.report.labels import LONGEST_LABEL, LONGEST_NAME, readable, shortened, unique_labels
 from hetrisk.report.seen import encoder_of
@@ -38,6 +39,7 @@ def _column(final: Any, j: int, name: object, label: str) -> Feature:
     evidence = final.evidence_
     used, gate = bool(final.support_[j]), float(final.gates_[j])
     stability = float(final.stability_[j])
+    searched = final.verdict_ != UNSEARCHED  # too few rows to search are too few to price
     return Feature(
         position=j,
         name=shortened(readable(name), LONGEST_NAME),
@@ -45,8 +47,8 @@ def _column(final: Any, j: int, name: object, label: str) -> Feature:
         used=used,
         decision=_decision(used, gate, stability),
         gate=gate,
-        margin=float(evidence.margin[j]),
-        price=float(evidence.price[j]),
+        margin=float(evidence.margin[j]) if searched else np.nan,
+        price=float(evidence.price[j]) if searched else np.nan,
         regret=float(evidence.regret[j]),
         p_value=float(evidence.p_value[j]),
         stability=stability,
