@@ -88,7 +88,8 @@ class Hidden(Question[Suspicion]):
         rows = _within_bounds(case.sample)
         none = np.zeros((0, len(case.left)), dtype=bool)
         case = _without_effects(case)
-        if len(case.support) == 0:
+        at_bounds = len(rows) < min(ROWS, len(case.sample)) / 2
+        if at_bounds or len(case.support) == 0:
             return Suspicion(None, rows, none, *[np.empty(0)] * 3)
         found = score(rows, case.groups, case.thresholds, case.support, case.thresholds.noise_block)
         if found.p_value >= case.level:
@@ -101,7 +102,8 @@ class Hidden(Question[Suspicion]):
         """Test sets, the most plausible first, until y given the rest is one population."""
         found = proposal.score
         if found is None:
-            return nothing_found(self, case, 1.0, "No column is left to have two slopes.")
+            sentence = "Not asked: no column is left, or most rows are at a bound of the target."
+            return nothing_found(self, case, 1.0, sentence)
         said = f"score {found.value:.1f}, {p_text(found.p_value)}"
         if found.p_value >= case.level:
             finding = nothing_found(
@@ -151,15 +153,13 @@ def _within_bounds(sample: Rows) -> Rows:
     """At most `ROWS` rows, without those at a bound where many are.
 
     Rows at a bound (nothing is recorded below zero) follow no slope at all: beside the others they
-    look like a second one. Where most rows are at a bound, all stay.
+    look like a second one.
     """
     y = sample.y[:ROWS]
     free = np.ones(len(y), dtype=bool)
     for bound in (y.min(), y.max()):
         if np.mean(y == bound) > AT_BOUND:
             free &= y != bound
-    if free.sum() < len(y) / 2:
-        free[:] = True
     return Rows(sample.X[:ROWS][free], y[free], sample.weight[:ROWS][free])
 
 

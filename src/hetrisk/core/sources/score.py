@@ -249,13 +249,17 @@ def _blurred(units: FloatArray, random: np.random.Generator) -> FloatArray:
 
 
 def _standardised(gain: FloatArray, misfit: float) -> float:
-    """Root of the first gain in standard deviations of the others' about their mean.
+    """Root of the first gain in standard deviations of the others' above their middle.
 
-    ``misfit`` is added to their spread: what the fitted population may lack.
+    Deviations below the median are not looked at: a draw for which EM ended early says nothing about
+    how large a gain chance can show. ``misfit`` is added to the spread: what the fitted population
+    may lack.
     """
     root = np.sqrt(np.maximum(gain, 0.0))
     null = root[1:]
-    return float((root[0] - null.mean()) / np.hypot(null.std(ddof=1), misfit))
+    median = float(np.median(null))
+    spread = np.sqrt(np.mean((null[null >= median] - median) ** 2))
+    return float((root[0] - max(median, float(null.mean()))) / np.hypot(spread, misfit))
 
 
 def _columns(seen: Rows, population: Population, support: IntArray, mixed: int) -> Columns:
