@@ -90,13 +90,13 @@ class Thresholds:
         assumed("nothing in the rows can show it"),
     )
     copy_share: float = threshold(
-        0.1,
+        0.5,
         "of what all columns explain of a label, that those which are no effects must explain for"
         " a copy to leave",
         assumed("nothing in the rows can show it"),
     )
     copy_rise: float = threshold(
-        10.0,
+        2.5,
         "factor by which the deviance may rise when copies leave",
         assumed("nothing in the rows can show it"),
     )
