@@ -251,9 +251,9 @@ def _blurred(units: FloatArray, random: np.random.Generator) -> FloatArray:
 def _standardised(gain: FloatArray, misfit: float) -> float:
     """Root of the first gain in standard deviations of the others' above their middle.
 
-    Deviations below the median are not looked at: a draw for which EM ended early says nothing about
-    how large a gain chance can show. ``misfit`` is added to the spread: what the fitted population
-    may lack.
+    Deviations below the median are not looked at: a draw for which EM ended early says nothing
+    about how large a gain chance can show. ``misfit`` is added to the spread: what the fitted
+    population may lack.
     """
     root = np.sqrt(np.maximum(gain, 0.0))
     null = root[1:]
