@@ -376,8 +376,8 @@ def test_a_case_a_plain_installation_cannot_run_says_what_to_install(monkeypatch
     def absent(size):
         raise ModuleNotFoundError(f"No module named '{library}'", name=f"{library}.array")
 
-    monkeypatch.setattr("hetrisk.bench.homes.same_answer", absent)
-    (metric,) = run_suite(Size.small(), ["homes"]).metrics
+    monkeypatch.setattr("hetrisk.bench.backends.same_answer", absent)
+    (metric,) = run_suite(Size.small(), ["backends"]).metrics
     assert metric.note.startswith(f"not run: needs {library}, pip install 'hetrisk[")
     assert "failed" not in metric.note
 

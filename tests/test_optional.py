@@ -8,7 +8,17 @@ import pytest
 from hetrisk.datasets import load_task
 
 OPTIONAL = ("pyarrow", "dask", "distributed", "matplotlib", "polars", "statsmodels", "psutil")
-BARE = f"import sys; sys.modules.update(dict.fromkeys({OPTIONAL!r})); "
+# Absent, not None in sys.modules: scikit-learn takes what is there for the library itself.
+BARE = f"""
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {OPTIONAL!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
 
 
 def bare(code, folder):
