@@ -32,7 +32,7 @@ from attacking import Tally, options
 from hetrisk.cli import app, check, compare, fit, predict, report  # noqa: F401
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
-FRESH = 0.15  # of the tries start a new interpreter
+FRESH = 0.3  # of the tries start a new interpreter
 SECONDS = 120
 
 

@@ -356,7 +356,7 @@ def test_the_same_table_as_csv_and_parquet_gives_the_same_model(workshop, tmp_pa
         "fit", tmp_path / "t.parquet", "-t", "y", "-d", "label", "-d", "place", "-o", tmp_path / "m"
     )
     typed, text = modelfile.load(tmp_path / "m"), modelfile.load(workshop / "y.hetrisk")
-    np.testing.assert_array_equal(typed.predict(table), text.predict(table))
+    np.testing.assert_allclose(typed.predict(table), text.predict(table), rtol=1e-12)
     mixed = run("predict", tmp_path / "m", workshop / "table.csv", "--json")
     predictions = json.loads(mixed.stdout)["predictions"]["prediction"]
     np.testing.assert_allclose(predictions, typed.predict(table), atol=1e-5)

@@ -326,3 +326,22 @@ def test_text_that_does_not_begin_as_its_encoding_must_is_a_sentence(workshop):
     result = run("fit", workshop / "table.csv", "-t", "y", "--encoding", "utf-16")
     assert result.exit_code == 1
     assert "'table.csv' is not utf-16" in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_that_a_library_turns_into_another_error_is_still_one(
+    number, workshop, monkeypatch
+):
+    def loading(*arguments, **options):
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+        except KeyboardInterrupt:
+            # From here on nothing more can be imported.
+            monkeypatch.setitem(sys.modules, "hetrisk.tables.errors", None)
+            raise RecursionError("half loaded") from None
+
+    monkeypatch.setattr("hetrisk.tables.model.fit_table", loading)
+    result = run("fit", workshop / "table.csv", "-t", "y")
+    assert result.stderr.endswith("Stopped. No file was changed.\n")
+    assert result.exit_code == 128 + number

@@ -20,7 +20,7 @@ import click
 
 import hetrisk
 from hetrisk import atomic
-from hetrisk.cli.process import Terminated, ending_on_signals
+from hetrisk.cli.process import Terminated, ending_on_signals, received
 
 COMMANDS = {
     "demo": "See the point: two models meet a shift, and one survives it.",
@@ -105,6 +105,9 @@ class Commands(click.Group):
                 raise  # the reader of a pipe went away, as `| head` does: click ends quietly
             if not isinstance(error, Exception):
                 raise
+            cause = received()
+            if cause is not None:  # an import cut short can fail in any way
+                raise Interrupted(_stopped(), cause) from None
             if ctx.meta.get(DEBUG):
                 traceback.print_exc()
             raise Sentence(_sentence(error)) from None
@@ -125,12 +128,11 @@ def _clean_messages() -> Iterator[None]:
 
 def _stopped() -> str:
     """What is true when a command is stopped: which of its files are there already."""
-    from hetrisk.tables.errors import listed
-
     written = atomic.written()
     if not written:
         return "Stopped. No file was changed."
-    return f"Stopped. Already written: {listed([path.name for path in written])}."
+    # Nothing is imported here: the signal may have come in the middle of an import.
+    return f"Stopped. Already written: {', '.join(ascii(path.name) for path in written)}."
 
 
 def _sentence(error: Exception) -> str:

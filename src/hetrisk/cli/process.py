@@ -13,6 +13,9 @@ from types import FrameType
 SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
+_received: list[KeyboardInterrupt] = []
+
+
 class Terminated(KeyboardInterrupt):
     """A signal to end, treated as Ctrl-C is: whatever is half done is cleaned up.
 
@@ -37,13 +40,18 @@ def ending_on_signals() -> Iterator[None]:
         return
     ours = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
     main = os.getpid()
+    _received.clear()
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
 
     def end(number: int, frame: FrameType | None) -> None:
         for other in ours:  # a second one must not stop the cleaning up
             signal.signal(other, signal.SIG_IGN)
         if os.getpid() != main:  # a forked worker has nothing to clean up
             os._exit(128 + number)
-        raise Terminated(number)
+        _received.append(Terminated(number))
+        raise _received[-1]
 
     for number in ours:
         signal.signal(number, end)
@@ -52,6 +60,22 @@ def ending_on_signals() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
+        if before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C as Python treats it, and remembered."""
+    _received.append(KeyboardInterrupt())
+    raise _received[-1]
+
+
+def received() -> KeyboardInterrupt | None:
+    """Return the first interrupt that came while a command ran, if one did.
+
+    It may have been swallowed: a library that is interrupted while it loads fails in its own way.
+    """
+    return _received[0] if _received else None
 
 
 def prepare_streams() -> str | None:
