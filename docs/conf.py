@@ -34,7 +34,8 @@ exclude_patterns = [
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-suppress_warnings = ["myst.header"]  # the reproduction goes from its sections straight to tables
+# The reproduction goes from its sections straight to tables; a page may be reached by links alone.
+suppress_warnings = ["myst.header", "toc.not_included"]
 
 # Types that are documented elsewhere are not linked: their pages would have to be fetched.
 nitpicky = True
@@ -49,8 +50,7 @@ default_role = "autolink"
 autosummary_generate = True
 autodoc_typehints = "none"  # types stand in the docstrings
 autodoc_member_order = "bysource"
-numpydoc_class_members_toctree = False
-numpydoc_show_inherited_class_members = False
+numpydoc_show_class_members = False
 templates_path = ["_templates"]
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
