@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+
 from study_hidden import said, timed
 
 Rng = np.random.Generator
