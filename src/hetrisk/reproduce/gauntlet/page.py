@@ -11,7 +11,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from hetrisk.atomic import write_bytes
 from hetrisk.reproduce.figures import Drawing, PlottingUnavailable
 from hetrisk.reproduce.gauntlet import tables
-from hetrisk.reproduce.gauntlet.cases import DESIGNS, FIRST_SEED, MAX_ROWS, REAL, SLOW
+from hetrisk.reproduce.gauntlet.cases import (
+    DESIGNS,
+    FIRST_SEED,
+    MAX_ROWS,
+    REAL,
+    SLOW,
+    gauntlet_cases,
+)
 from hetrisk.reproduce.gauntlet.figures import foretold_and_came_true, harm_and_help
 from hetrisk.reproduce.gauntlet.forecast import Forecast, calibration, forecasts, missed
 from hetrisk.reproduce.gauntlet.methods import ERM, OURS
@@ -56,6 +63,7 @@ def write_gauntlet(found: Found, n_seeds: int, path: Path) -> None:
     text = _template().render(
         n_seeds=n_seeds,
         n_records=len(found),
+        n_cases=len(gauntlet_cases(n_seeds)),
         minutes=f"{seconds / 60:.0f}",
         n_tables=len({stage.name for stage in REAL}),
         n_designs=len(DESIGNS),
