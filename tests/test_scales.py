@@ -179,7 +179,7 @@ def test_parts_merge_to_the_whole(seed, cut, unit, origin):
     merged = column_spread(rows[0]) + column_spread(rows[1])
     mean = np.average(z / unit, axis=0, weights=weight)
     spread = np.sqrt(np.average((z / unit - mean) ** 2, axis=0, weights=weight))
-    np.testing.assert_allclose(merged.centre / unit, mean, rtol=1e-12)
+    np.testing.assert_allclose(merged.centre / unit, mean, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(merged.spread / unit, spread, rtol=1e-6)
     assert not merged.constant.any()
 
