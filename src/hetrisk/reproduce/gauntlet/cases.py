@@ -94,7 +94,7 @@ REAL: tuple[Stage, ...] = tuple(
 )
 
 
-TRIED = (  # tables that settings of ours were tried out on; nobody looked at the others before
+TRIED = (  # tables that settings of ours were tried out on; the others were chosen for the page
     *("wages_survey_years", "wages_young_women", "wages_panel", "wages_regions"),
     *("doctor_visits_years", "computer_prices", "school_results", "number_of_children"),
     *("party_feelings", "budget_for_food", "interest_rates", "vote_states"),
