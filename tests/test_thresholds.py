@@ -14,10 +14,11 @@ from hetrisk.core.numerics.thresholds import Source, measured, table, threshold
 from hetrisk.core.paper.settings import GateSettings
 from hetrisk.core.reach.settings import ReachSettings
 from hetrisk.core.settings import Thresholds
+from hetrisk.core.sources.levels import LevelSettings
 
 PAGE = Path(__file__).parent.parent / "docs" / "thresholds.md"
 MARK = "<!-- table -->\n"
-SETTINGS = [Thresholds, ReachSettings, GateSettings, DependenceSettings]
+SETTINGS = [Thresholds, ReachSettings, LevelSettings, GateSettings, DependenceSettings]
 
 
 def test_the_page_lists_what_the_code_holds():

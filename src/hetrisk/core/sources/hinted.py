@@ -22,8 +22,8 @@ from hetrisk.core.numerics.rows import FloatArray, RowSource
 from hetrisk.core.result import HintColumn
 from hetrisk.core.sources.levels import (
     FOLDS,
-    MOST_BINS,
     MOST_CELLS,
+    SETTINGS,
     Intervals,
     Levels,
     Merged,
@@ -86,7 +86,7 @@ def _along_values(
     cells = cell_moments(rows, family, base, FOLDS)
     names = _interval_names(cuts, known, column.kind)
     found: list[Proposal] = []
-    for most in (MOST_BINS, 2):
+    for most in (SETTINGS.most_bins, 2):
         merged = _beside_missing(cells, names, most, column.missing)
         how = f"{len(merged.names)} intervals"
         if not any(len(merged.names) == len(other.names) for other in found):

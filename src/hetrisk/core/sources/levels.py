@@ -3,7 +3,7 @@
 Such a partition is not made from y, so its environments can be tested by ordinary inference. What
 has to be decided is how fine it may be: each environment is judged by a regression of its own,
 and the worst of many noisy regressions is always bad. On average an environment must hold
-`ROWS_A_COEFFICIENT` rows for each coefficient. Where there are more environments than that
+`LevelSettings.rows_a_coefficient` rows for each coefficient. Where there are more environments than that
 allows,
 
 * levels with an order (years, quantiles of a number) are merged with their neighbours;
@@ -16,19 +16,42 @@ allows,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from hetrisk.core.mixture.groups import assign_kinds
 from hetrisk.core.numerics.cells import Assignment, CellMoments
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.numerics.thresholds import derived, measured, threshold
 
 FOLDS = 10
 MANY_LEVELS = 60  # levels beyond which the folds are made of whole levels
 MOST_CELLS = 4e7  # numbers that the moments of all levels may take
-ROWS_A_COEFFICIENT = 30.0
-LEAST_ROWS_A_COEFFICIENT = 2.0  # an environment with fewer fits its own noise
-MOST_BINS = 6
+
+
+@dataclass(frozen=True)
+class LevelSettings:
+    """How fine a partition by what rows carry may be."""
+
+    rows_a_coefficient: float = threshold(
+        30.0,
+        "rows for each coefficient that environments hold on average; if less, they are merged",
+        measured("[reach](research/reach.md), thin environments"),
+    )
+    least_rows_a_coefficient: float = threshold(
+        2.0,
+        "rows a coefficient below which an environment fits its own noise",
+        derived("the variance of its fit is then more than twice that of the noise"),
+    )
+    most_bins: int = threshold(
+        6,
+        "intervals of a number or of time",
+        measured("[reach](research/reach.md), thin environments"),
+    )
+
+
+SETTINGS: Final = LevelSettings()
 
 
 @dataclass(frozen=True)
@@ -208,11 +231,11 @@ def _merged(cells: CellMoments, lookup: IntArray, names: tuple[str, ...]) -> Mer
 def _most_environments(cells: CellMoments) -> int:
     """As many as leave enough rows a coefficient on average; at least two may be compared."""
     coefficients = cells.gram.shape[-1] - 1
-    return max(2, int(cells.effective_rows.sum() / (ROWS_A_COEFFICIENT * coefficients)))
+    return max(2, int(cells.effective_rows.sum() / (SETTINGS.rows_a_coefficient * coefficients)))
 
 
 def _least_rows(cells: CellMoments) -> float:
-    return LEAST_ROWS_A_COEFFICIENT * float(cells.gram.shape[-1] - 1)
+    return SETTINGS.least_rows_a_coefficient * float(cells.gram.shape[-1] - 1)
 
 
 def _span_names(names: tuple[str, ...], groups: list[int]) -> tuple[str, ...]:
