@@ -2,9 +2,8 @@
 
 Such a partition is not made from y, so its environments can be tested by ordinary inference. What
 has to be decided is how fine it may be: each environment is judged by a regression of its own,
-and the worst of many noisy regressions is always bad. On average an environment must hold
-`LevelSettings.rows_a_coefficient` rows for each coefficient. Where there are more environments than that
-allows,
+and the worst of many noisy regressions is always bad. On average an environment must hold some
+rows for each coefficient (`LevelSettings`). Where there are more environments than that allows,
 
 * levels with an order (years, quantiles of a number) are merged with their neighbours;
 * levels without one (hundreds of sites) fall into a few *kinds*: a mixture of regressions in which
