@@ -24,9 +24,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import homogeneous
 from hetrisk import HRMClassifier, HRMRegressor
-from hetrisk.datasets import load_task
+from hetrisk.datasets import homogeneous, load_task
 from hetrisk.datasets.natural import natural_names
 from hetrisk.datasets.task import ShiftTask
 

@@ -88,9 +88,10 @@ def test_keep_and_groups_are_respected():
     assert support[2] == support[3]
 
 
-def test_reach_zero_is_plain_least_squares():
+@pytest.mark.parametrize("known", ["environments", "hints", None])
+def test_reach_zero_is_plain_least_squares(known):
     X, y, shop = rows()
-    model = HRMRegressor(reach=0).fit(X, y, environments=shop)
+    model = HRMRegressor(reach=0).fit(X, y, **({known: shop} if known else {}))
     Z = np.column_stack([np.ones(len(y)), X])
     assert np.allclose(model.coef_, np.linalg.lstsq(Z, y, rcond=None)[0][1:], atol=1e-8)
 

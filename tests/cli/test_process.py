@@ -138,6 +138,13 @@ app.cli(sys.argv[1:], prog_name="hetrisk")
 """
 
 
+def _listening():
+    """Hear signals as a program in a terminal does: in the background some are ignored."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_no_part_of_a_file(number, workshop, tmp_path):
     out = tmp_path / "p.csv"
@@ -148,6 +155,7 @@ def test_a_signal_leaves_no_part_of_a_file(number, workshop, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_listening,
     ) as process:
         assert process.stdout.readline() == "writing\n"
         process.send_signal(number)
@@ -341,7 +349,11 @@ def test_an_interrupt_that_a_library_turns_into_another_error_is_still_one(
             monkeypatch.setitem(sys.modules, "hetrisk.tables.errors", None)
             raise RecursionError("half loaded") from None
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     monkeypatch.setattr("hetrisk.tables.model.fit_table", loading)
-    result = run("fit", workshop / "table.csv", "-t", "y")
+    try:
+        result = run("fit", workshop / "table.csv", "-t", "y")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert result.stderr.endswith("Stopped. No file was changed.\n")
     assert result.exit_code == 128 + number

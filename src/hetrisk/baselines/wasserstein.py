@@ -194,7 +194,7 @@ class _WassersteinDRO(Method):
 
     @property
     def _parameter_constraints(self) -> dict[str, list[Any]]:
-        above_zero = Interval(Real, 0, None, closed="neither")
+        above_zero = Interval(Real, 0, None, closed="right")
         return {**super()._parameter_constraints, "gamma": [above_zero, None]}
 
     def _check(self) -> None:

@@ -19,12 +19,15 @@ from hetrisk.core.pricing import (
     too_few,
 )
 from hetrisk.core.result import (
+    HOMOGENEOUS,
     UNSEARCHED,
     SearchResult,
     SearchSettings,
 )
 from hetrisk.core.told import decided, source_record, test_sources
 from hetrisk.core.untold import ask_the_rows
+
+NO_SHIFT = "At reach 0 nothing is to shift: the model is plain ERM on all columns."
 
 
 def discover(
@@ -39,7 +42,10 @@ def discover(
         return decided(rows, family, groups, settings, tested, used)
     if settings.environments is not None:
         return decided(rows, family, groups, settings, tested, tested)
-    found = ask_the_rows(rows, family, groups, settings)
+    if settings.reach == 0:
+        found = plain_result(rows, family, groups, settings, HOMOGENEOUS, NO_SHIFT)
+    else:
+        found = ask_the_rows(rows, family, groups, settings)
     records = tuple(source_record(t, settings) for t in tested)
     return replace(found, sources=(*records, *found.sources))
 

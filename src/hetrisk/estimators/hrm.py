@@ -406,7 +406,7 @@ class HRMRegressor(RegressorMixin, _HRM):
     --------
     >>> from hetrisk.datasets import load_task
     >>> task = load_task("selection_bias", seed=0)
-    >>> X, y, shops = task.train.X, task.train.y, task.train.environment
+    >>> X, y, shops = task.train.X, task.train.y, task.train.environments
     >>> model = HRMRegressor().fit(X, y, environments=shops)
     >>> model.verdict_
     'invariant'
