@@ -37,7 +37,7 @@ DESIGNS: dict[str, tuple[str, dict[str, object]]] = {
     "selected on y: exp": ("selected_on_target", {"curve": "exp"}),
     "selected on y: step": ("selected_on_target", {"curve": "step"}),
     "selected on y: noise 1": ("selected_on_target", {"noise": 1.0}),
-    "selected on y: 500 rows": ("selected_on_target", {"n": 500}),
+    "selected on y: 500 rows": ("selected_on_target", {"n_samples": 500}),
     "selected on y: rotated": ("selected_on_target", {"rotated": True}),
     "flipping cause, visible": ("flipping_cause", {}),
     "flipping cause, hidden": ("flipping_cause", {"visible": False}),
