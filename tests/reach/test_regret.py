@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.reach.account import model_line
 from hetrisk.core.reach.columns import SweptFit, choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
-from hetrisk.core.reach.minimax import expected_error, fit_minimax
+from hetrisk.core.reach.minimax import fit_minimax
 from hetrisk.core.reach.regret import fit_set, gradient_shift, risk_of
 from hetrisk.core.reach.resampling import evaluate_sets, resamples
 
@@ -169,7 +170,8 @@ def test_minimax_is_never_worse_than_the_pooled_fit_and_a_weighted_fit():
     environments = heterogeneity(cells_of(X, y, codes), 1).environments
     fits = fit_set(environments, FULL)
     found = fit_minimax(environments, FULL, 2.0)
-    assert expected_error(environments, found.coef, fits, 2.0) < fits.expected(2.0)
+    line = model_line(environments, found.coef, FULL)
+    assert line.expected(np.array([2.0]))[0] < fits.expected(2.0)
     assert found.multipliers.sum() <= 1.0 + 1e-9
     # The same fit by weights on rows.
     extra = 1.0 + 4.0 * (found.multipliers / environments.share)[codes]

@@ -19,7 +19,7 @@ import numpy as np
 
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.core.reach.regret import Environments, Fits, fit_set, regret_of, risk_of
+from hetrisk.core.reach.regret import Environments, fit_set, regret_of, risk_of
 
 STEPS = 40  # of mirror ascent on the multipliers; the answer moves by less than 1 % after 30
 RATE = 2.0
@@ -73,9 +73,3 @@ def _weighted_fit(environments: Environments, columns: BoolArray, extra: FloatAr
     coef = np.zeros(b.shape[1:])
     coef[chosen] = np.linalg.solve(left, right)
     return coef
-
-
-def expected_error(environments: Environments, coef: FloatArray, fits: Fits, reach: float) -> float:
-    """E_k of any linear model (p, t), against the environments' own fits on its columns."""
-    beyond = np.maximum(regret_of(environments, coef, fits) - fits.chance, 0.0)
-    return float(risk_of(environments, coef)[0] + reach**2 * beyond.max(initial=0.0))
