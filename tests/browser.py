@@ -111,8 +111,7 @@ class Browser:
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         tab.call("Emulation.setEmulatedMedia", features=scheme)
         tab.call("Emulation.setScriptExecutionDisabled", value=not scripts)
-        tab.call("Page.navigate", url=path.resolve().as_uri())
-        tab.wait("Page.loadEventFired")
+        tab.go(path.resolve().as_uri())
         return tab
 
 
@@ -131,8 +130,11 @@ class Tab:
         size = {"width": width, "height": height}
         self.call("Emulation.setDeviceMetricsOverride", deviceScaleFactor=1, mobile=False, **size)
 
-    def wait(self, event):
-        while not self.events(event):
+    def go(self, address):
+        """Load an address in this tab and return once it is loaded."""
+        loaded = len(self.events("Page.loadEventFired"))
+        self.call("Page.navigate", url=address)
+        while len(self.events("Page.loadEventFired")) == loaded:
             self.browser.events.append(self.browser.receive())
 
     def events(self, *methods):

@@ -144,7 +144,7 @@ class TestInABrowser:
 
     def test_the_search_finds_a_page_without_a_network(self, browser):
         tab = browser.open(SITE / "search.html")
-        tab.run(f"location.href = '{(SITE / 'search.html').as_uri()}?q=unstable'")
+        tab.go(f"{(SITE / 'search.html').as_uri()}?q=unstable")
         found = tab.run(
             """new Promise((found) => {
               const started = Date.now();
@@ -153,7 +153,7 @@ class TestInABrowser:
                 const done = links.length || Date.now() - started > 20000;
                 done ? found(links.map((a) => a.href).join(" ")) : setTimeout(look, 100);
               };
-              setTimeout(look, 500);
+              look();
             })"""
         )
         assert "how-to/unstable.html" in found
