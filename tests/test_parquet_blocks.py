@@ -141,24 +141,69 @@ def test_no_rows(tmp_path):
 def test_missing_column_names_the_file(folder):
     frame().drop(columns="b").to_parquet(folder / "part-9.parquet")
     with pytest.raises(ValueError, match=r"column 'b' is missing from file '.*part-9.parquet'"):
-        ParquetBlocks(folder, target="y")
+        ParquetBlocks(folder, target="y", features=["a", "b"])
     with pytest.raises(ValueError, match=r"column 'z' is missing from file '.*part-0.parquet'"):
         ParquetBlocks(folder, target="z", features=["a"])
 
 
-def test_extra_column_names_the_file(folder):
-    frame().assign(extra=1.0).to_parquet(folder / "part-9.parquet")
-    with pytest.raises(ValueError, match=r"file '.*part-9.parquet' has column 'extra', which"):
-        ParquetBlocks(folder, target="y")
-    assert ParquetBlocks(folder, target="y", features=["a", "b"]).n_rows == 400
+@pytest.mark.parametrize(
+    ("change", "features", "match"),
+    [
+        (lambda t: t.assign(extra=1.0), ("a", "b"), r"'extra' is not used: not in every file"),
+        (lambda t: t.drop(columns="b"), ("a",), r"'b' is not used: .*part-9.parquet' has no such"),
+        (lambda t: t.astype({"b": str}), ("a",), r"'b' is not used: its type changes .*part-9"),
+    ],
+)
+def test_columns_that_files_disagree_about_are_left_outside(folder, change, features, match):
+    change(frame()).to_parquet(folder / "part-9.parquet")
+    with pytest.warns(UserWarning, match=match):
+        source = ParquetBlocks(folder, target="y")
+    assert source.feature_names == features
+    assert len(source.outside) == 1
+    assert source.sum(len) == 400
+    # No warning where the columns are chosen.
+    assert ParquetBlocks(folder, target="y", features=["a"]).n_rows == 400
 
 
-def test_changed_type_names_the_file(folder):
-    frame().astype({"b": str}).to_parquet(folder / "part-9.parquet")
-    with pytest.raises(
-        ValueError, match=r"column 'b' must hold numbers; it holds .*string in file '.*part-9"
-    ):
-        ParquetBlocks(folder, target="y")
+def test_files_that_differ_in_order_and_widths_are_one_table(folder):
+    other = frame(seed=9).assign(e=[1, 2] * 50, w=np.arange(100, dtype=np.int8))
+    for i, e in enumerate([["1", "2"], ["2", "3"], ["10", "2"]]):
+        kinds = {"a": np.float32, "w": ["int32", "float64", "uint8"][i]}
+        part = frame(seed=i).assign(e=e * 50, w=np.arange(100)).astype(kinds)
+        part.to_parquet(folder / f"part-{i}.parquet")
+    other = other.astype({"e": str})[["w", "y", "b", "e", "a"]]
+    other["e"] = other["e"].astype("category")
+    other.to_parquet(folder / "part-9.parquet")
+    source = ParquetBlocks(folder, target="y", environments="e", weight="w", hints=[])
+    assert source.feature_names == ("a", "b")
+    assert source.environment_labels.tolist() == ["1", "2", "3", "10"]
+    counts = source.sum(lambda rows: rows.environments.sum(axis=0))
+    assert counts.tolist() == [100.0, 200.0, 50.0, 50.0]
+    assert source.sum(lambda rows: rows.weight.sum()) == 4 * 4950
+
+
+def test_numbers_as_labels_of_environments_meet(folder):
+    for i, kind in enumerate(["int32", "float64", "int8"]):
+        values = np.tile([1.0, 2.5 if kind == "float64" else 2.0], 50).astype(kind)
+        frame(seed=i).assign(e=values).to_parquet(folder / f"part-{i}.parquet")
+    source = ParquetBlocks(folder, target="y", environments="e")
+    assert source.environment_labels.tolist() == [1.0, 2.0, 2.5]
+    assert source.sum(lambda rows: rows.environments.sum(axis=0)).tolist() == [150.0, 100.0, 50.0]
+
+
+def test_days_are_dates_among_hints(folder):
+    for i in range(3):
+        days = pd.Series(pd.date_range("2020-01-01", periods=100)).dt.date
+        frame(seed=i).assign(day=days).to_parquet(folder / f"part-{i}.parquet")
+    (column,) = ParquetBlocks(folder, target="y", hints="day").hint_columns
+    assert column.kind == "date"
+
+
+def test_a_hint_that_files_disagree_about_is_an_error(folder):
+    for i in range(3):
+        frame(seed=i).assign(h="x" if i else 1).to_parquet(folder / f"part-{i}.parquet")
+    with pytest.raises(ValueError, match=r"'h' cannot be used: its type changes between files"):
+        ParquetBlocks(folder, target="y", hints="h")
 
 
 def test_target_that_changes_type_names_both_files(folder):

@@ -1,6 +1,7 @@
 """Parquet folders, read in blocks, here and on a cluster."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -81,6 +82,68 @@ def test_blocks_and_memory_agree(folder, tmp_path, monkeypatch):
     np.testing.assert_allclose(blocks.predict(table), memory.predict(table), rtol=1e-6, atol=1e-8)
 
 
+@pytest.fixture(scope="module")
+def shifting(tmp_path_factory):
+    """Four files of a table whose column ``s`` turns from year to year, beside what may tell so."""
+    place = tmp_path_factory.mktemp("shifting")
+    rng = np.random.default_rng(1)
+    n = 1200
+    year = rng.choice([9, 10, 11], n)
+    x = rng.normal(size=n)
+    y = 1.5 * x + rng.normal(size=n)
+    s = np.array([1.0, -0.5, 0.3])[year - 9] * y + 0.5 * rng.normal(size=n)
+    table = pd.DataFrame({"x": x, "s": s, "z": rng.normal(size=n), "y": y, "year": year})
+    table["when"] = pd.to_datetime("2009-01-01") + pd.to_timedelta((year - 9) * 365, unit="D")
+    table["day"] = table["when"].dt.strftime("%d.%m.%Y")
+    table["site"] = np.where(year == 9, "ulm", "bonn")
+    table.loc[::50, "site"] = None
+    table["w"] = [
+        f"{value:,.1f}".replace(".", ";").replace(",", ".").replace(";", ",")
+        for value in rng.uniform(500, 2500, n)
+    ]
+    table["label"] = np.where(table["y"] > 0, "up", "down")
+    for i, rows in enumerate(np.array_split(np.arange(n), 4)):
+        part = table.iloc[rows].astype({"year": ["int32", "float64", "int64", "int8"][i]})
+        part.to_parquet(place / f"part-{i}.parquet", index=False)
+    return place, table
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-t", "y", "-e", "year"),
+        ("-t", "y", "-e", "site"),
+        ("-t", "y", "--hint", "when"),
+        ("-t", "y", "--hint", "day", "--hint", "site", "--weight", "w"),
+        ("-t", "y", "--weight", "w"),
+        ("-t", "y", "-e", "year", "--weight", "w", "--form", "directions"),
+        ("-t", "label", "-d", "y", "-e", "year"),
+    ],
+)
+def test_what_is_told_is_told_in_blocks_too(shifting, tmp_path, monkeypatch, options):
+    place, table = shifting
+    told = {name for flag, name in pairwise(options) if flag != "--form"}
+    others = set(table.columns) - told - {"x", "s", "z"}
+    arguments = ("fit", place, *options, *(part for c in others for part in ("-d", c)), "--json")
+    records, models = [], []
+    for name, limit in (("memory", 10**9), ("blocks", 1000)):
+        monkeypatch.setattr(inputs, "memory_limit", lambda limit=limit: limit)
+        result = run(*arguments, "-o", tmp_path / name)
+        assert result.exit_code == 0, result.output
+        records.append(json.loads(result.stdout))
+        models.append(modelfile.load(tmp_path / name)[-1])
+    memory, blocks = models
+    assert any("read in blocks" in note["note"] for note in records[1]["notes"])
+    assert records[0]["verdict"] == records[1]["verdict"]
+    np.testing.assert_array_equal(blocks.support_, memory.support_)
+    np.testing.assert_allclose(blocks.coef_, memory.coef_, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(blocks.intercept_, memory.intercept_, rtol=1e-10, atol=1e-10)
+    assert blocks.environment_labels_ == memory.environment_labels_
+    assert blocks.reference_.environments == memory.reference_.environments
+    if "year" in options and "directions" not in options:
+        assert "s" in {c["column"] for c in records[0]["columns"] if not c["kept"]}
+
+
 def test_another_model_is_fitted_to_large_data(folder, tmp_path, small_memory):
     place, table = folder
     out = tmp_path / "m.hetrisk"
@@ -133,7 +196,9 @@ def test_a_folder_is_predicted_in_pieces(folder, tmp_path, monkeypatch):
         ({}, ("-t", "none"), 1, "no column 'none' to predict"),
         ({"y": [5.0] * 50}, (), 1, "nothing to predict"),
         ({"a": ["x"] * 50}, (), 1, "no column is left"),
-        ({}, ("--environment", "a"), 2, "needs a table that fits in memory"),
+        ({}, ("--environment", "none"), 1, "no environment column 'none'"),
+        ({"b": [*range(49), None]}, ("--weight", "b"), 1, "must hold numbers that are not"),
+        ({"b": [None] * 50}, ("--hint", "b"), 1, "no value in any row"),
         ({}, ("--dask", "tcp://127.0.0.1:1"), 2, "no dask scheduler answers"),
     ],
 )
@@ -168,7 +233,8 @@ def test_a_cluster_gives_the_same_answer(folder, tmp_path):
     from dask.distributed import Client, LocalCluster
 
     place, table = folder
-    arguments = ("fit", place, "-t", "sales", "-d", "label", "-d", "when")
+    arguments = ("fit", place, "-t", "sales", "-d", "label", "-e", "town", "--hint", "when")
+    arguments = (*arguments, "--weight", "row_id")
     run(*arguments, "--out", tmp_path / "here.hetrisk")
     with (
         LocalCluster(

@@ -139,7 +139,7 @@ def test_numbers_written_by_people_are_read_alike_in_every_block(table, tmp_path
     table["a"] = [f"{value:,.2f}" for value in 2000 + 500 * table["a"]]
     written(table, tmp_path)
     ready = prepare(sampled(tmp_path, "y")[0], "y")
-    rows = encoded_blocks(tmp_path, ready.encoder, ready.target).sample(N, 0)
+    rows = encoded_blocks(tmp_path, ready).sample(N, 0)
     whole = prepare(read_table(tmp_path), "y")
     np.testing.assert_array_equal(rows.y, whole.target.values)
     np.testing.assert_array_equal(rows.X, whole.encoder.encode(table)[0])

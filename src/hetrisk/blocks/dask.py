@@ -32,6 +32,7 @@ from hetrisk.blocks.base import (
     take,
 )
 from hetrisk.blocks.hints import as_frame, described, hint_matrix
+from hetrisk.blocks.labels import sorted_labels
 from hetrisk.blocks.memory import ArrayBlocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
@@ -91,7 +92,9 @@ class DaskBlocks(Blocks):
         self._has_target = y is not None
         self.classes = None if classes is None else check_classes(classes)
         labelled = environments is not None and environments.ndim == 1
-        self.environment_labels = self._distinct("environments") if labelled else None
+        self.environment_labels = (
+            sorted_labels(self._distinct("environments")) if labelled else None
+        )
         self.hint_columns = () if hints is None else self._describe_hints()
 
     @property

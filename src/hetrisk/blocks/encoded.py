@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,34 +14,59 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hetrisk.blocks import files
-from hetrisk.blocks.base import codes_in
-from hetrisk.blocks.parquet import ParquetBlocks
+from hetrisk.blocks.base import codes_in, one_hot
+from hetrisk.blocks.parquet import ParquetBlocks, check_number_of_labels
 from hetrisk.core.numerics.rows import FloatArray
 
 if TYPE_CHECKING:
     from hetrisk.blocks.dask import DaskBlocks
 
-_TARGET = "\0target"  # a name no column can have
+# Names no column can have: a file's names hold no NUL.
+_TARGET, _WEIGHT, _ENVIRONMENT, _HINT = "\0target", "\0weight", "\0environment", "\0hint"
+
+
+@dataclass(frozen=True)
+class ReadColumn:
+    """A column, and how its cells become values; travels to workers.
+
+    Attributes
+    ----------
+    name : of the column.
+    read : the column -> (n,) values; a ValueError says what cannot be read.
+    """
+
+    name: str
+    read: Callable[[pd.Series], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the columns of a table become features and a target; travels to workers.
+    """How the columns of a table become features, a target and what goes with them.
 
     Attributes
     ----------
     columns : the columns the features are made of.
     feature_names : names of the features, in order.
     features : table -> (n, d) finite numbers.
-    target : the column to predict.
-    targets : that column -> (n,) numbers or labels, None or NaN where one is missing.
+    target : the column to predict: numbers or labels, None or NaN where one is missing.
+    environments : the column that names where a row came from, none missing; or None.
+    hints : columns of side information: numbers, dates or names, missing values allowed.
+    weight : the column of weights, finite numbers that are not negative; or None.
     """
 
     columns: tuple[str, ...]
     feature_names: tuple[str, ...]
     features: Callable[[pd.DataFrame], FloatArray]
-    target: str
-    targets: Callable[[pd.Series], np.ndarray]
+    target: ReadColumn
+    environments: ReadColumn | None = None
+    hints: tuple[ReadColumn, ...] = ()
+    weight: ReadColumn | None = None
+
+    @property
+    def read_columns(self) -> tuple[str, ...]:
+        """Every column of the files that is looked at."""
+        others = (self.target, self.environments, self.weight, *self.hints)
+        return (*self.columns, *(column.name for column in others if column is not None))
 
 
 class EncodedBlocks(ParquetBlocks):
@@ -54,7 +80,15 @@ class EncodedBlocks(ParquetBlocks):
 
     def __init__(self, path: str | Path, encoding: Encoding) -> None:
         self.encoding = encoding
-        super().__init__(path, encoding.target, encoding.columns)
+        self._readers = {column.name: column for column in encoding.hints}
+        super().__init__(
+            path,
+            encoding.target.name,
+            encoding.columns,
+            weight=_name(encoding.weight),
+            environments=_name(encoding.environments),
+            hints=tuple(self._readers),
+        )
 
     @property
     def n_features(self) -> int:
@@ -69,9 +103,8 @@ class EncodedBlocks(ParquetBlocks):
     def labels(self) -> np.ndarray:
         """Distinct labels of the target, sorted, in one pass over its column."""
         found: set[str] = set()
-        for part in self.parts:
-            for row, batch in files.batches(part, [self.encoding.target], 1 << 20):
-                found |= set(self._read_targets(part, row, batch))
+        for part, row, batch in self._column(self.encoding.target.name):
+            found |= set(self._read_targets(part, row, batch))
         return np.sort(np.asarray(list(found)))
 
     def _check_types(self) -> None:
@@ -80,10 +113,44 @@ class EncodedBlocks(ParquetBlocks):
 
     def _features(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
         frame = _frame(pa.Table.from_batches([batch]))
-        try:
+        with _placed(part, row):
             return self.encoding.features(frame[list(self.encoding.columns)])
-        except ValueError as error:
-            raise ValueError(f"{part.place(row)}, rows counted from {row}: {error}") from error
+
+    def _weights(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
+        if self.weight is None or self.encoding.weight is None:
+            return np.ones(batch.num_rows)
+        return self._read(self.encoding.weight, part, row, batch)
+
+    def _environments(
+        self, part: files.ParquetPart, row: int, batch: pa.RecordBatch
+    ) -> FloatArray | None:
+        if self.environments is None or self.environment_labels is None:
+            return None
+        assert self.encoding.environments is not None  # it named the column
+        names = self._read(self.encoding.environments, part, row, batch)
+        position = codes_in(self.environment_labels, names.astype(self.environment_labels.dtype))
+        return one_hot(position, len(self.environment_labels))
+
+    def _environment_names(self) -> np.ndarray:
+        assert self.encoding.environments is not None  # it named the column
+        column, found = self.encoding.environments, set[str]()
+        for part, row, batch in self._column(column.name):
+            found |= set(self._read(column, part, row, batch))
+            check_number_of_labels(column.name, len(found))
+        return np.sort(np.asarray(list(found)))
+
+    def _hint(
+        self, part: files.ParquetPart, row: int, batch: pa.RecordBatch, name: str
+    ) -> pd.Series:
+        return pd.Series(self._read(self._readers[name], part, row, batch)).infer_objects()
+
+    def _read(
+        self, column: ReadColumn, part: files.ParquetPart, row: int, batch: pa.RecordBatch
+    ) -> np.ndarray:
+        with _placed(part, row):
+            return column.read(
+                _frame(pa.Table.from_batches([batch]).select([column.name]))[column.name]
+            )
 
     def _targets(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
         if self.target is None:
@@ -94,11 +161,10 @@ class EncodedBlocks(ParquetBlocks):
         return values.astype(np.float64)
 
     def _read_targets(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> np.ndarray:
-        name = self.encoding.target
-        values = self.encoding.targets(_frame(pa.Table.from_batches([batch]))[name])
+        values = self._read(self.encoding.target, part, row, batch)
         missing = np.flatnonzero(pd.isna(values))
         if len(missing):
-            files.fail(part, row, int(missing[0]), name, "missing")
+            files.fail(part, row, int(missing[0]), self.encoding.target.name, "missing")
         return values
 
 
@@ -113,31 +179,55 @@ def encoded_on_cluster(path: str | Path, encoding: Encoding) -> DaskBlocks:
     from hetrisk.blocks.dask import DaskBlocks
 
     parts = files.open_parts(files.parquet_paths(path))
-    files.require(parts, *encoding.columns, encoding.target)
+    files.require(parts, *encoding.read_columns)
     groups = [(str(p.path), g) for p in parts for g, rows in enumerate(p.group_rows) if rows]
     if not groups:
         raise ValueError(f"'{path}' holds no rows in {len(parts)} file(s).")
     places, numbers = zip(*groups, strict=True)
     meta = _encoded_group(*groups[0], encoding=encoding).iloc[:0]
     table = dd.from_map(_encoded_group, places, numbers, encoding=encoding, meta=meta)
-    return DaskBlocks(table[list(encoding.feature_names)], table[_TARGET])
+    hints = [_HINT + column.name for column in encoding.hints]
+    return DaskBlocks(
+        table[list(encoding.feature_names)],
+        table[_TARGET],
+        weight=None if encoding.weight is None else table[_WEIGHT],
+        environments=None if encoding.environments is None else table[_ENVIRONMENT],
+        hints=table[hints].rename(columns=lambda name: name.removeprefix(_HINT)) if hints else None,
+    )
 
 
 def _encoded_group(file: str, group: int, encoding: Encoding) -> pd.DataFrame:
     """Return one row group as numbers; runs on the workers of the cluster."""
-    columns = [*encoding.columns, encoding.target]
-    frame = _frame(pq.ParquetFile(file).read_row_group(group, columns=columns))
+    frame = _frame(pq.ParquetFile(file).read_row_group(group, columns=list(encoding.read_columns)))
     features = encoding.features(frame[list(encoding.columns)])
-    targets = encoding.targets(frame[encoding.target])
+    targets = encoding.target.read(frame[encoding.target.name])
     missing = np.flatnonzero(pd.isna(targets))
     if len(missing):
         raise ValueError(
-            f"file '{file}', row group {group}: column {encoding.target!r} is missing in row "
+            f"file '{file}', row group {group}: column {encoding.target.name!r} is missing in row "
             f"{missing[0]} of the group."
         )
     encoded = pd.DataFrame(features, columns=list(encoding.feature_names))
     encoded[_TARGET] = targets
+    for key, column in ((_WEIGHT, encoding.weight), (_ENVIRONMENT, encoding.environments)):
+        if column is not None:
+            encoded[key] = column.read(frame[column.name])
+    for column in encoding.hints:
+        encoded[_HINT + column.name] = column.read(frame[column.name])
     return encoded
+
+
+@contextmanager
+def _placed(part: files.ParquetPart, row: int) -> Iterator[None]:
+    """Say in which file and from which row on something was wrong."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{part.place(row)}, rows counted from {row}: {error}") from error
+
+
+def _name(column: ReadColumn | None) -> str | None:
+    return None if column is None else column.name
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

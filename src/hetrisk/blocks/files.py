@@ -152,18 +152,6 @@ def require(parts: Sequence[ParquetPart], *names: str) -> None:
                 )
 
 
-def check_same_columns(parts: Sequence[ParquetPart]) -> None:
-    """Raise unless all files have the same set of columns."""
-    first = set(parts[0].schema.names)
-    for part in parts[1:]:
-        extra = sorted(set(part.schema.names) - first)
-        if extra:
-            raise ValueError(
-                f"file '{part.path}' has column {extra[0]!r}, which '{parts[0].path}' has not; "
-                "pass features= to say which columns to use."
-            )
-
-
 def is_number(kind: pa.DataType) -> bool:
     """Whether values of this Arrow type become float64 without being interpreted."""
     return bool(

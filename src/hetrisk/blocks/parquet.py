@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import partial, reduce
@@ -25,6 +26,8 @@ from hetrisk.blocks.base import (
     take,
 )
 from hetrisk.blocks.hints import described, hint_matrix
+from hetrisk.blocks.labels import sorted_labels
+from hetrisk.blocks.schema import common_schema
 from hetrisk.blocks.stream import in_order, read_ahead
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 
@@ -34,6 +37,14 @@ R = TypeVar("R")
 BLOCK_BYTES = 1 << 22  # decoding has a cost a column and batch, so blocks larger than in memory
 
 MAX_LABELS = 10_000
+
+
+def check_number_of_labels(column: str, found: int) -> None:
+    """Refuse a column with so many distinct values that they are no labels."""
+    if found > MAX_LABELS:
+        raise ValueError(
+            f"column {column!r} must hold labels; it has more than {MAX_LABELS} distinct values."
+        )
 
 
 class ParquetBlocks(Blocks):
@@ -47,8 +58,9 @@ class ParquetBlocks(Blocks):
     ----------
     path : a Parquet file, a folder (searched at any depth) or a glob.
     target : name of the target column, or None for rows to predict.
-    features : names of the feature columns, in order; None for every other column, and then
-        all files must have the same columns.
+    features : names of the feature columns, in order; None for every other column that all files
+        have, in whatever order, with types that meet (see `hetrisk.blocks.schema`). A warning
+        names the columns of some files that are left outside.
     weight : name of a column of sample weights, or None for ones.
     environments : name of a column of environment labels, or None.
     hints : names of columns of side information: numbers, dates or categories, missing values
@@ -61,6 +73,7 @@ class ParquetBlocks(Blocks):
     ----------
     environment_labels : distinct values of the environments column, sorted, or None.
     hint_columns : what the hints are.
+    outside : columns that are not part of the table because files disagree about them, and why.
 
     Examples
     --------
@@ -92,11 +105,14 @@ class ParquetBlocks(Blocks):
         starts = np.cumsum([0, *(part.n_rows for part in self.parts)]).tolist()
         self._first_rows = {p.path: first for p, first in zip(self.parts, starts, strict=False)}
         self._samples = SampleCache()
+        self._common = common_schema(self.parts)
+        self.outside = self._common.outside
         self.features = self._feature_columns(features)
         self.block_rows = block_rows or max(256, BLOCK_BYTES // (8 * (len(self.features) + 1)))
         self.classes = None if classes is None else check_classes(classes)
         self._check()
-        self.environment_labels = None if environments is None else self._distinct(environments)
+        if environments is not None:
+            self.environment_labels = sorted_labels(self._environment_names())
         self.hint_columns = tuple(
             described(name, i, partial(self._hint_parts, name), self.n_rows)
             for i, name in enumerate(self.hints)
@@ -170,8 +186,10 @@ class ParquetBlocks(Blocks):
     def _feature_columns(self, features: Sequence[str] | None) -> tuple[str, ...]:
         roles = [self.target, self.weight, self.environments, *self.hints]
         if features is None:
-            files.check_same_columns(self.parts)
-            return tuple(name for name in self.parts[0].schema.names if name not in roles)
+            for name, reason in self.outside.items():
+                if name not in roles:
+                    warnings.warn(f"column {name!r} is not used: {reason}.", stacklevel=3)
+            return tuple(name for name in self._common.schema.names if name not in roles)
         if isinstance(features, str):
             raise ValueError(f"features must be a list of column names; got {features!r}.")
         return tuple(features)
@@ -189,6 +207,9 @@ class ParquetBlocks(Blocks):
             if getattr(self, role) in self.features:
                 raise ValueError(f"{role} column {getattr(self, role)!r} is also in features.")
         self._check_types()
+        for name in self._columns:
+            if name in self.outside:
+                raise ValueError(f"column {name!r} cannot be used: {self.outside[name]}.")
         if not self.n_rows:
             raise ValueError(f"'{self.path}' holds no rows in {len(self.parts)} file(s).")
 
@@ -205,7 +226,13 @@ class ParquetBlocks(Blocks):
     def _batches(self) -> Iterator[tuple[files.ParquetPart, int, pa.RecordBatch]]:
         for part in self.parts:
             for row, batch in files.batches(part, self._columns, self.block_rows):
-                yield part, row, batch
+                yield part, row, self._common.conform_batch(batch)
+
+    def _column(self, name: str) -> Iterator[tuple[files.ParquetPart, int, pa.RecordBatch]]:
+        """One column, in batches as large as one column may be."""
+        for part in self.parts:
+            for row, batch in files.batches(part, [name], 1 << 20):
+                yield part, row, self._common.conform_batch(batch)
 
     def _chosen_batches(
         self, chosen: np.ndarray
@@ -219,7 +246,8 @@ class ParquetBlocks(Blocks):
             for row, batch in files.batches(part, self._columns, self.block_rows, groups.tolist()):
                 low, high = np.searchsorted(within, [row, row + batch.num_rows])
                 if high > low:
-                    yield part, row, batch, within[low:high] - row
+                    conformed = self._common.conform_batch(batch)
+                    yield part, row, conformed, within[low:high] - row
             first += part.n_rows
 
     def _apply(
@@ -241,7 +269,7 @@ class ParquetBlocks(Blocks):
             self._targets(part, row, batch),
             self._weights(part, row, batch),
             self._environments(part, row, batch),
-            self._hints(batch),
+            self._hints(part, row, batch),
             self._first_rows[part.path] + row,
         )
 
@@ -284,28 +312,33 @@ class ParquetBlocks(Blocks):
         position = files.codes(batch, self.environments, part, row, self.environment_labels)
         return one_hot(position, len(self.environment_labels))
 
-    def _hints(self, batch: pa.RecordBatch) -> FloatArray | None:
+    def _hints(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray | None:
         if not self.hints:
             return None
-        values = [batch.column(name).to_pandas() for name in self.hints]
+        values = [self._hint(part, row, batch, name) for name in self.hints]
         return hint_matrix(values, self.hint_columns)
 
+    def _hint(
+        self, part: files.ParquetPart, row: int, batch: pa.RecordBatch, name: str
+    ) -> pd.Series:
+        values: pd.Series = batch.column(name).to_pandas(date_as_object=False)
+        return values
+
     def _hint_parts(self, name: str) -> Iterator[pd.Series]:
-        for part in self.parts:
-            for _, batch in files.batches(part, [name], 1 << 20):
-                yield batch.column(name).to_pandas()
+        for part, row, batch in self._column(name):
+            yield self._hint(part, row, batch, name)
+
+    def _environment_names(self) -> np.ndarray:
+        """Distinct labels of environments, in any order."""
+        assert self.environments is not None  # asked for only where there is such a column
+        return self._distinct(self.environments)
 
     def _distinct(self, column: str) -> np.ndarray:
         found: pa.Array | None = None
-        for part in self.parts:
-            for row, batch in files.batches(part, [column], 1 << 20):
-                new = pc.unique(files.plain_labels(batch, column, part, row))
-                found = new if found is None else files.union(found, new)
-                if len(found) > MAX_LABELS:
-                    raise ValueError(
-                        f"column {column!r} must hold labels; it has more than {MAX_LABELS} "
-                        "distinct values."
-                    )
+        for part, row, batch in self._column(column):
+            new = pc.unique(files.plain_labels(batch, column, part, row))
+            found = new if found is None else files.union(found, new)
+            check_number_of_labels(column, len(found))
         assert found is not None  # there is at least one row: checked when the files were opened
         values: np.ndarray = np.asarray(found.to_pylist())
         return np.sort(values)

@@ -33,6 +33,17 @@ class CommonSchema:
         columns = [_cast(table.column(field.name), field.type) for field in self.schema]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
+    def conform_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return some columns of one file with the types of the whole table."""
+        kinds = [self.schema.field(name).type for name in batch.schema.names]
+        if kinds == batch.schema.types:
+            return batch
+        columns = [
+            _cast(pa.chunked_array([column]), kind).combine_chunks()
+            for column, kind in zip(batch.columns, kinds, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
 
 def common_schema(parts: Sequence[ParquetPart]) -> CommonSchema:
     """Find what files have in common."""

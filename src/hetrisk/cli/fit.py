@@ -127,20 +127,12 @@ def fit(
     options["decimal"] = {"point": ".", "comma": ","}.get(options["decimal"])
     options["options"] = _repeated(options, model_name, allow_import)
     if dask is not None or is_large(data):
-        _refuse_options(options)
         model, pair = _fit_large(data, target, dask, options, model_name), None
     else:
         table = read(data, encoding, delimiter)
         model, pair = _fit(table, target, options, model_name)
     _write(model, pair, out, report)
     _say(model, out, report, as_json)
-
-
-def _refuse_options(options: dict[str, Any]) -> None:
-    """Say what data larger than memory cannot have, instead of ignoring it."""
-    for name, option in (("environment", "environment"), ("hints", "hint"), ("weight", "weight")):
-        if options[name]:
-            raise click.UsageError(f"--{option} needs a table that fits in memory.")
 
 
 def _fit_large(

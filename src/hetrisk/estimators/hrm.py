@@ -463,11 +463,21 @@ class HRMClassifier(ClassifierMixin, _HRM):
 
 
 def _named_shares(rows: Blocks, environments: Any) -> tuple[tuple[str, float], ...]:
-    """Name and share of each environment given as a label a row, in memory."""
-    if environments is None or not isinstance(rows, ArrayBlocks) or np.ndim(environments) != 1:
+    """Name and share of each environment given as a label a row."""
+    if rows.environment_labels is not None:
+        names, counts = rows.environment_labels.astype(str), rows.sum(_environment_rows)
+    elif environments is None or not isinstance(rows, ArrayBlocks) or np.ndim(environments) != 1:
         return ()
-    names, counts = np.unique(np.asarray(environments).astype(str), return_counts=True)
-    return tuple((str(n), float(c / counts.sum())) for n, c in zip(names, counts, strict=True))
+    else:
+        names, found = np.unique(np.asarray(environments).astype(str), return_counts=True)
+        counts = found.astype(np.float64)
+    shares = sorted(zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True))
+    return tuple((str(name), float(share)) for name, share in shares)
+
+
+def _environment_rows(rows: Rows) -> FloatArray:
+    assert rows.environments is not None  # asked for only where rows carry them
+    return rows.environments.sum(axis=0)
 
 
 def _line(X: FloatArray, coef: FloatArray, intercept: float) -> FloatArray:

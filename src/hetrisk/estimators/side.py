@@ -15,6 +15,7 @@ import pandas as pd
 
 from hetrisk.blocks import Blocks
 from hetrisk.blocks.hints import as_frame, described, hint_numbers
+from hetrisk.blocks.labels import as_numbers, have_order
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.result import HintColumn, Labels
 
@@ -68,7 +69,8 @@ def side_of(rows: Blocks) -> SideInformation:
         names = rows.environment_labels
         if len(names) < 2:
             raise ValueError(_ONE.format(names[0]))
-        labels = Labels(tuple(map(str, names)), None, names.dtype.kind in "iufM")
+        named = as_numbers(pd.Series(names))
+        labels = Labels(tuple(map(_shown, named)), None, have_order(named))
     return SideInformation(labels=labels, hints=rows.hint_columns)
 
 
@@ -84,7 +86,7 @@ def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
             f"environments must name every row; {len(missing)} are missing, the first in row "
             f"{missing[0]}. (As hints=, missing values are allowed.)"
         )
-    values = _as_numbers(values)
+    values = as_numbers(values)
     codes, levels = pd.factorize(values, sort=True)
     if len(levels) < 2:
         raise ValueError(_ONE.format(levels[0]))
@@ -92,22 +94,8 @@ def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
         raise ValueError(
             f"environments must repeat; got {len(levels)} different labels for {len(values)} rows."
         )
-    ordered = bool(
-        pd.api.types.is_numeric_dtype(levels.dtype)
-        or pd.api.types.is_datetime64_any_dtype(levels.dtype)
-    ) and not pd.api.types.is_bool_dtype(levels.dtype)
+    ordered = have_order(pd.Series(levels))
     return codes.astype(np.float64), tuple(map(_shown, levels)), ordered
-
-
-def _as_numbers(values: pd.Series) -> pd.Series:
-    """Text that is numbers throughout, such as years, as numbers: they have an order."""
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        return values
-    levels = pd.unique(values)
-    numbers = pd.to_numeric(pd.Series(levels), errors="coerce")
-    if numbers.isna().any() or numbers.nunique() < len(levels):
-        return values
-    return values.map(dict(zip(levels, numbers, strict=True)))
 
 
 def _shown(value: Any) -> str:

@@ -23,11 +23,12 @@ from hetrisk.estimators.quality import assess
 from hetrisk.tables.cells import MISSING_IN_TARGET, cells_of
 from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError, quoted
-from hetrisk.tables.model import prepare
+from hetrisk.tables.model import Prepared, prepare
 from hetrisk.tables.notation import Notation
 from hetrisk.tables.parquet import left_outside, parquet_parts
 from hetrisk.tables.reading import Table
-from hetrisk.tables.target import FEWEST_CLASS_ROWS, MOST_CLASSES, REGRESSION, Target
+from hetrisk.tables.roles import ENVIRONMENT, HINT, WEIGHT
+from hetrisk.tables.target import FEWEST_CLASS_ROWS, MOST_CLASSES, REGRESSION
 
 if TYPE_CHECKING:
     from hetrisk.blocks import Blocks
@@ -59,26 +60,32 @@ def fit_parquet(path: Path, target: str, *, cluster: bool = False, **options: An
         ready = prepare(sample, target, **options)
         encoder = ready.encoder
         encoder.description_ = replace(encoder.description_, n_rows=n_rows)
-        ready.model.fit(encoded_blocks(path, encoder, ready.target, cluster=cluster))
-        ready.keep_quality(assess(ready.model, encoder.transform(ready.X), ready.target.values))
+        ready.model.fit(encoded_blocks(path, ready, cluster=cluster))
+        Z, y = encoder.transform(ready.X), ready.target.values
+        ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
     except (ImportError, ValueError) as error:
         # What blocks find wrong with a file is said as ValueError, with the file and the row.
         raise TableError(str(error)) from error
     return ready.pipeline
 
 
-def encoded_blocks(
-    path: Path, encoder: TableEncoder, target: Target, *, cluster: bool = False
-) -> Blocks:
-    """Return the rows of Parquet files as a fitted encoder reads them."""
-    from hetrisk.blocks.encoded import EncodedBlocks, Encoding, encoded_on_cluster
+def encoded_blocks(path: Path, ready: Prepared, *, cluster: bool = False) -> Blocks:
+    """Return the rows of Parquet files as a fitted encoder reads them, with what goes with them."""
+    from hetrisk.blocks.encoded import EncodedBlocks, Encoding, ReadColumn, encoded_on_cluster
 
+    encoder, target, roles = ready.encoder, ready.target, ready.roles
+    reads = {
+        role: tuple(ReadColumn(column.name, column) for column in roles.of(role))
+        for role in (ENVIRONMENT, HINT, WEIGHT)
+    }
     encoding = Encoding(
         columns=tuple(column.name for column in encoder.columns_),
         feature_names=tuple(encoder.get_feature_names_out()),
         features=_Features(encoder),
-        target=target.name,
-        targets=_Targets(target.task, target.notation),
+        target=ReadColumn(target.name, _Targets(target.task, target.notation)),
+        environments=next(iter(reads[ENVIRONMENT]), None),
+        hints=reads[HINT],
+        weight=next(iter(reads[WEIGHT]), None),
     )
     return encoded_on_cluster(path, encoding) if cluster else EncodedBlocks(path, encoding)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,30 @@ from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import DateColumn, Note, NumberColumn, TimeColumn
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 from hetrisk.tables.inference import understand
+from hetrisk.tables.notation import Notation
 
+ENVIRONMENT, HINT, WEIGHT = "environment", "hint", "weight"
 MISSING = "(missing)"
 EPOCH = pd.Timestamp("1970-01-01")
+
+
+@dataclass(frozen=True)
+class RoleColumn:
+    """A column with a role, and how its cells are read: the same in every table like this one.
+
+    Attributes
+    ----------
+    name : of the column.
+    role : "environment", "hint" or "weight".
+    read : the cells -> (n,) values.
+    """
+
+    name: str
+    role: str
+    read: Callable[[Cells], np.ndarray]
+
+    def __call__(self, column: pd.Series) -> np.ndarray:
+        return self.read(_single(self.name, column))
 
 
 @dataclass(frozen=True)
@@ -29,12 +51,14 @@ class Roles:
     hints : (n, m) numbers, dates and categories, or None.
     weight : (n,) weights, or None.
     notes : what was done to these columns.
+    columns : how each of the columns is read.
     """
 
     environments: np.ndarray | None
     hints: pd.DataFrame | None
     weight: FloatArray | None
     notes: tuple[Note, ...]
+    columns: tuple[RoleColumn, ...] = ()
 
     @property
     def told(self) -> dict[str, Any]:
@@ -44,6 +68,10 @@ class Roles:
             "hints": self.hints,
             "sample_weight": self.weight,
         }
+
+    def of(self, role: str) -> tuple[RoleColumn, ...]:
+        """Return the columns with a role."""
+        return tuple(column for column in self.columns if column.role == role)
 
 
 def read_roles(
@@ -64,32 +92,61 @@ def read_roles(
     hints : columns that may go along with it; missing values stay missing.
     weight : the column of weights, numbers that are not negative.
     """
-    notes: list[Note] = []
-    environments = None
-    if environment is not None:
-        cells = _cells(frame, environment, "environment")
-        environments = _names(cells)[known]
-        absent = int((environments == MISSING).sum())
-        if absent:
-            text = f"{counted(absent, 'row')} without a value are an environment of their own"
-            notes.append(Note(environment, text))
-    hinted = None
-    if hints:
-        hinted = pd.DataFrame({name: _hint(_cells(frame, name, "hint"))[known] for name in hints})
-    weights = None if weight is None else _weights(_cells(frame, weight, "weight"), known)
-    return Roles(environments, hinted, weights, tuple(notes))
+    given = [(ENVIRONMENT, environment), *((HINT, name) for name in hints), (WEIGHT, weight)]
+    held: dict[str, list[np.ndarray]] = {ENVIRONMENT: [], HINT: [], WEIGHT: []}
+    columns = []
+    for role, name in given:
+        if name is not None:
+            values = _series(frame, name, role)
+            columns.append(_learned(values, name, role))
+            held[role].append(columns[-1](values[known]))
+    environments = next(iter(held[ENVIRONMENT]), None)
+    weights = next(iter(held[WEIGHT]), None)
+    if weights is not None and not np.any(weights > 0):
+        raise _wrong_weights(str(weight), "all are zero")
+    return Roles(
+        environments,
+        pd.DataFrame(dict(zip(hints, held[HINT], strict=True))) if hints else None,
+        weights,
+        () if environments is None else _notes(str(environment), environments),
+        tuple(columns),
+    )
 
 
-def _cells(frame: pd.DataFrame, column: str, role: str) -> Cells:
-    names = [str(name) for name in frame.columns]
-    if column not in names:
+def _series(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
+    names = [str(label) for label in frame.columns]
+    if name not in names:
         raise TableError(
-            f"there is no {role} column {quoted(column)}; the columns are {listed(names, 12)}"
+            f"there is no {role} column {quoted(name)}; the columns are {listed(names, 12)}"
         )
-    cells = cells_of(column, frame.iloc[:, names.index(column)])
+    return frame.iloc[:, names.index(name)]
+
+
+def _learned(column: pd.Series, name: str, role: str) -> RoleColumn:
+    """Decide from all cells of a column how it is read."""
+    cells = _single(name, column)
+    read: Callable[[Cells], np.ndarray] = _names
+    if role == HINT:
+        read = _hint_reader(cells)
+    elif role == WEIGHT:
+        read = partial(_weights, notation=cells.reading.notation)
+    return RoleColumn(name, role, read)
+
+
+def _single(name: str, column: pd.Series) -> Cells:
+    cells = cells_of(name, column)
     if cells is None:
-        raise TableError(f"column {quoted(column)} does not hold single values")
+        raise TableError(f"column {quoted(name)} does not hold single values")
     return cells
+
+
+def _notes(name: str, environments: np.ndarray) -> tuple[Note, ...]:
+    absent = int((environments == MISSING).sum())
+    if not absent:
+        return ()
+    return (
+        Note(name, f"{counted(absent, 'row')} without a value are an environment of their own"),
+    )
 
 
 def _names(cells: Cells) -> np.ndarray:
@@ -97,27 +154,38 @@ def _names(cells: Cells) -> np.ndarray:
     return np.asarray([*levels, MISSING], dtype=object)[codes]
 
 
-def _hint(cells: Cells) -> np.ndarray:
+def _hint_reader(cells: Cells) -> Callable[[Cells], np.ndarray]:
     """Numbers as numbers, dates as dates, everything else as names; missing stays missing."""
     if bool(cells.missing.all()):
         raise TableError(f"hint column {quoted(cells.name)} has no value in any row")
     decision, _ = understand(cells, named=True)
     if isinstance(decision, DateColumn):
-        moments = EPOCH + pd.to_timedelta(decision.read(cells), unit="D")
-        return np.asarray(moments, dtype="datetime64[ns]")
+        return partial(_dates, column=decision)
     if isinstance(decision, NumberColumn | TimeColumn):
-        return decision.read(cells)
+        return decision.read
+    return _levels
+
+
+def _dates(cells: Cells, column: DateColumn) -> np.ndarray:
+    moments = EPOCH + pd.to_timedelta(column.read(cells), unit="D")
+    return np.asarray(moments, dtype="datetime64[ns]")
+
+
+def _levels(cells: Cells) -> np.ndarray:
     codes, levels = cells.levels()
     return np.asarray([*levels, None], dtype=object)[codes]
 
 
-def _weights(cells: Cells, known: BoolArray) -> FloatArray:
-    values = cells.numbers()[known]
-    if not np.all(np.isfinite(values)) or np.any(values < 0) or not np.any(values > 0):
-        wrong = int((~(np.isfinite(values) & (values >= 0))).sum())
-        what = f"{counted(wrong, 'row')} hold something else" if wrong else "all are zero"
-        raise TableError(
-            f"weight column {quoted(cells.name)} must hold numbers that are not negative, "
-            f"some of them positive; {what}"
-        )
+def _weights(cells: Cells, notation: Notation) -> FloatArray:
+    values = cells.numbers(notation)
+    wrong = int((~(np.isfinite(values) & (values >= 0))).sum())
+    if wrong:
+        raise _wrong_weights(cells.name, f"{counted(wrong, 'row')} hold something else")
     return values
+
+
+def _wrong_weights(name: str, what: str) -> TableError:
+    return TableError(
+        f"weight column {quoted(name)} must hold numbers that are not negative, some of them "
+        f"positive; {what}"
+    )
