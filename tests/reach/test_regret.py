@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.numerics.rows import Rows
@@ -14,9 +15,10 @@ from hetrisk.core.reach.columns import SweptFit, choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
-from hetrisk.core.reach.minimax import fit_minimax
-from hetrisk.core.reach.regret import fit_set, gradient_shift, risk_of
+from hetrisk.core.reach.regret import fit_set, gradient_shift, removed_share, risk_of
 from hetrisk.core.reach.resampling import evaluate_sets, resamples
+from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.reach.weights import fit_weighted, heaviest
 
 from .made import cells_of, table
 
@@ -165,11 +167,11 @@ def test_the_path_back_is_nested_and_ends_with_all_columns():
     assert path[-1].all()
 
 
-def test_minimax_is_never_worse_than_the_pooled_fit_and_a_weighted_fit():
+def test_the_weighted_fit_is_never_worse_than_the_pooled_fit():
     X, y, codes = table(flip=2.0)
     environments = heterogeneity(cells_of(X, y, codes), 1).environments
     fits = fit_set(environments, FULL)
-    found = fit_minimax(environments, FULL, 2.0)
+    found = fit_weighted(environments, FULL, 2.0)
     line = model_line(environments, found.coef, FULL)
     assert line.expected(np.array([2.0]))[0] < fits.expected(2.0)
     assert found.multipliers.sum() <= 1.0 + 1e-9
@@ -178,7 +180,48 @@ def test_minimax_is_never_worse_than_the_pooled_fit_and_a_weighted_fit():
     Z = np.column_stack([np.ones(len(y)), X]) * np.sqrt(extra)[:, None]
     by_rows = np.linalg.lstsq(Z, y * np.sqrt(extra), rcond=None)[0]
     assert np.allclose(found.coef[:, 0], by_rows, atol=1e-3)
-    assert not fit_minimax(environments, FULL, 0.0).multipliers.any()
+    assert not fit_weighted(environments, FULL, 0.0).multipliers.any()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(-5, 5), st.floats(0.01, 1)), min_size=1, max_size=8),
+    st.floats(0.05, 1.0),
+)
+def test_the_tail_is_what_a_linear_programme_finds(pairs, tail):
+    values, share = map(np.array, zip(*pairs, strict=True))
+    share = share / share.sum()
+    most = share / tail
+    bounds = [(0.0, m) for m in most]
+    found = linprog(-values, A_ub=np.ones((1, len(values))), b_ub=[1.0], bounds=bounds)
+    weights = heaviest(values, most)
+    assert weights @ values == pytest.approx(-found.fun, abs=1e-7)
+    assert weights.sum() <= 1.0 + 1e-12
+    assert (weights <= most + 1e-12).all()
+
+
+def test_one_odd_environment_of_twenty_does_not_own_the_fit():
+    """The row weights are bounded by the tail, whatever one environment asks for."""
+    rng = np.random.default_rng(0)
+    X, codes = rng.standard_normal((4000, 2)), np.repeat(np.arange(20), 200)
+    y = X @ [1.0, 1.0] - 6.0 * (codes == 7) * X[:, 0] + 0.5 * rng.standard_normal(4000)
+    environments = heterogeneity(cells_of(X, y, codes), 1).environments
+    found = fit_weighted(environments, np.ones(2, dtype=bool), 2.0)
+    assert found.multipliers[7] == pytest.approx(environments.share[7] / SETTINGS.tail)
+    assert found.coef[1, 0] > 0.0
+
+
+def test_leaving_out_what_moves_removes_its_regret_and_leaving_out_the_rest_does_not():
+    X, y, codes = table(flip=2.0)
+    environments = heterogeneity(cells_of(X, y, codes), 1).environments
+    moving = int(np.argmin(heterogeneity(cells_of(X, y, codes), 1).column_p_values))
+    without = FULL.copy()
+    without[moving] = False
+    assert removed_share(environments, without) > 0.8
+    other = FULL.copy()
+    other[(moving + 1) % 4] = False
+    assert removed_share(environments, other) < 0.5
+    assert removed_share(environments, FULL) == 0.0
 
 
 def test_directions_do_not_depend_on_the_axes():

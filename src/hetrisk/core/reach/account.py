@@ -17,10 +17,10 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.anchor import anchor_fit
 from hetrisk.core.reach.columns import SweptFit
 from hetrisk.core.reach.curve import Line, draw, grid
-from hetrisk.core.reach.minimax import fit_minimax
 from hetrisk.core.reach.regret import Environments, fit_set, gradient_shift, regret_of, risk_of
 from hetrisk.core.reach.resampling import SetErrors, evaluate_sets, resamples
 from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.reach.weights import fit_weighted
 from hetrisk.core.result import EnvironmentScore, ReachCurve
 
 
@@ -193,7 +193,7 @@ def leave_one_out(
         rest = environments.without(e)
         best = rivals[int(np.argmin(evaluate_sets(rest, rivals).expected(reach)))]
         models = (
-            fit_minimax(rest, best, reach).coef,
+            fit_weighted(rest, best, reach).coef,
             fit_set(rest, full).coef[0],
             _anchor(rest),
         )

@@ -20,10 +20,10 @@ from hetrisk.core.reach.account import (
 from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.directions import fit_directions
-from hetrisk.core.reach.minimax import fit_minimax
-from hetrisk.core.reach.regret import Environments, fit_set
+from hetrisk.core.reach.regret import Environments, fit_set, removed_share
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.strength import choose_strength
+from hetrisk.core.reach.weights import fit_weighted
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -46,7 +46,7 @@ class Decision:
     ----------
     support : (d,) columns to use.
     coef : (p, t) linear model of the (indicators of the) target, constant first.
-    multipliers : (K,) how much more each environment counts (`hetrisk.core.reach.minimax`).
+    multipliers : (K,) how much more each environment counts (`hetrisk.core.reach.weights`).
     verdict, reason : in a word, and in a sentence or two.
     evidence, curve, stability, leave_one_out : see `hetrisk.core.result.SearchResult`.
     """
@@ -91,12 +91,18 @@ def decide(
     full = len(path) - 1  # the last set of the path is that of all columns
     again = resampled(cells, environments, np.vstack([path, chosen.rivals]), reach)
     at = again.within_one_error(0, full)
+    wanted = path[at]
+    removed = removed_share(environments, wanted)
+    if settings.form == "columns" and removed < SETTINGS.removed:
+        at = full
     found = _FORMS[settings.form](cells, environments, path[at], reach)
     sets = chosen.met if d <= MANY_COLUMNS else chosen.rivals
     lines = again.lines(at, full)
     drawn = curve(environments, found.line, reach, sets, lines, unit)
     agreement = again.agreement(at, full)
     verdict, reason = _verdict(found, drawn, agreement, varies, groups, environments, settings)
+    if at == full and not wanted.all():
+        reason = f"{reason} {_refused(~wanted, removed, groups, settings)}"
     if chance is not None:
         verdict = HOMOGENEOUS
         reason = (
@@ -142,8 +148,8 @@ class _Model:
 def _columns(
     cells: list[CellMoments], environments: Environments, support: BoolArray, reach: float
 ) -> _Model:
-    """Leave columns out, and answer to the environment that suffers most on those that stay."""
-    fit = fit_minimax(environments, support, reach)
+    """Leave columns out, and answer to the rows that suffer most on those that stay."""
+    fit = fit_weighted(environments, support, reach)
     line = model_line(environments, fit.coef, support)
     return _Model(support, fit.coef, fit.multipliers, line)
 
@@ -213,6 +219,15 @@ def _verdict(
     )
 
 
+def _refused(left: BoolArray, removed: float, groups: IntArray, settings: SearchSettings) -> str:
+    """Why columns that would pay for the worst environment stay."""
+    return (
+        f"Without {listed(left, groups, settings)} the worst environment would suffer less, but "
+        f"only {max(removed, 0.0):.0%} of what moves over all environments would be gone: no "
+        "column is left out."
+    )
+
+
 def listed(chosen: BoolArray, groups: IntArray, settings: SearchSettings) -> str:
     """Names of the columns chosen; those of one group, the levels of a category, are one."""
     _, first, size = np.unique(groups[chosen], return_index=True, return_counts=True)
@@ -258,5 +273,6 @@ def _column_reason(
     if margin[j] >= 0:
         return f"Kept: leaving it out would raise {change}."
     return (
-        f"Kept: leaving it out alone would lower {change}, but the model as a whole does not pay."
+        f"Kept: leaving it out alone would lower {change}, but leaving columns out does not pay or "
+        "does not remove most of what moves."
     )

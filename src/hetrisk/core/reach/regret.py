@@ -150,6 +150,19 @@ def fit_set(environments: Environments, columns: BoolArray) -> Fits:
     return Fits(coef, max(float(risk[0]), 0.0), np.maximum(risk[1:], 0.0), regret, chance)
 
 
+def removed_share(environments: Environments, columns: BoolArray) -> float:
+    """Share of the mean regret over all rows that is gone once only some columns are used.
+
+    Where y given these columns is the same everywhere, all of it is. Where little of it is gone,
+    the relation of the other columns moves as well, and a set that seems to pay for the worst
+    environment pays for that one alone.
+    """
+    everything = fit_set(environments, np.ones(environments.n_columns, dtype=bool))
+    before = float(environments.share @ everything.excess)
+    after = float(environments.share @ fit_set(environments, columns).excess)
+    return 1.0 - after / before if before > 0.0 else 0.0
+
+
 def regret_of(environments: Environments, coef: FloatArray, own: Fits) -> FloatArray:
     """(K,) regret of any linear model (p, t) against each environment's own fit."""
     gap = coef - own.coef[1:]

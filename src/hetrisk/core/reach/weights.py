@@ -1,0 +1,93 @@
+"""Weights of environments: a fit that answers to the half of the rows that suffers most.
+
+On a set of columns, plain least squares sides with the environment that has most rows. The fit
+
+    beta = argmin R(beta) + k^2 CVaR_e(rho_e(beta))
+
+does not: CVaR (conditional value at risk; Rockafellar and Uryasev 2000) is the mean regret of the
+environments that suffer most, as many as hold ``tail`` of the rows. With a tail of all rows it is
+least squares, with a tail of none the environment that suffers most alone counts (minimax regret;
+Agarwal and Zhang 2022), and one odd environment of twenty owns the fit.
+
+By duality it is least squares with the rows of environment e counted 1 + k^2 w_e / share_e times,
+w_e <= share_e / tail the multipliers (they sum to at most one), so any model that takes sample
+weights can be fitted the same way. Because regret, not risk, is compared, an environment that is
+merely noisy gets no weight (compare group DRO). Regret within chance counts as none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.reach.regret import Environments, fit_set, regret_of, risk_of
+from hetrisk.core.reach.settings import SETTINGS
+
+STEPS = 60  # of the ascent on the multipliers; the answer moves by less than 1 % after 40
+
+
+@dataclass(frozen=True)
+class WeightedFit:
+    """A linear model and the environments it answers to.
+
+    Attributes
+    ----------
+    coef : (p, t) coefficients, constant first, zero off the set.
+    multipliers : (K,) w_e; zero where the plain fit is within chance everywhere.
+    """
+
+    coef: FloatArray
+    multipliers: FloatArray
+
+
+def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -> WeightedFit:
+    """Minimise risk plus k^2 times the tail of the regrets beyond chance, on some columns."""
+    fits = fit_set(environments, columns)
+    best = WeightedFit(fits.coef[0], np.zeros(len(environments.rows)))
+    if reach == 0 or not fits.excess.any():
+        return best
+    most = environments.share / SETTINGS.tail
+    beyond = fits.regret - fits.chance
+    least = fits.risk + reach**2 * _tail(beyond, most)
+    multipliers = heaviest(beyond, most)
+    for step in range(STEPS):
+        coef = _least_squares(environments, columns, reach**2 * multipliers)
+        beyond = regret_of(environments, coef, fits) - fits.chance
+        value = risk_of(environments, coef)[0] + reach**2 * _tail(beyond, most)
+        if value < least:
+            least, best = value, WeightedFit(coef, multipliers)
+        # Frank and Wolfe 1956: towards the weights that are the worst for this fit.
+        multipliers = multipliers + 2.0 / (step + 3.0) * (heaviest(beyond, most) - multipliers)
+    return best
+
+
+def _tail(values: FloatArray, most: FloatArray) -> float:
+    """Largest mean of ``values``, none counted below zero (see `heaviest`)."""
+    return float(heaviest(values, most) @ values)
+
+
+def heaviest(values: FloatArray, most: FloatArray) -> FloatArray:
+    """Weights that give ``values`` the largest mean: at most ``most`` each, and one together.
+
+    Values below zero get none: the rest of the weight then stands for no environment at all.
+    """
+    order = np.argsort(-values, kind="stable")
+    filled = np.minimum(np.cumsum(most[order]), 1.0)
+    weights = np.empty_like(values)
+    weights[order] = np.diff(np.append(0.0, filled))
+    heaviest: FloatArray = np.where(values > 0.0, weights, 0.0)
+    return heaviest
+
+
+def _least_squares(environments: Environments, columns: BoolArray, extra: FloatArray) -> FloatArray:
+    """(p, t) with environments counted ``extra`` times more, each scaled to one row."""
+    A, b, _ = environments.stacked
+    chosen = np.flatnonzero(np.append(True, columns))
+    weight = np.append(1.0, extra)
+    left = np.tensordot(weight, A[:, chosen][:, :, chosen], axes=1)
+    right = np.tensordot(weight, b[:, chosen], axes=1)
+    coef = np.zeros(b.shape[1:])
+    coef[chosen] = np.linalg.solve(left, right)
+    return coef
