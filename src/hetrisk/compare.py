@@ -30,10 +30,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from hetrisk.baselines import BASELINES
 from hetrisk.datasets import ShiftTask
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
-from hetrisk.tables import Table, TableError, read_target
+from hetrisk.tables import Leak, Table, TableEncoder, TableError, read_target
 from hetrisk.tables.environments import environment_labels
 from hetrisk.tables.errors import counted, listed, quoted, shown
-from hetrisk.tables.model import chosen_columns
+from hetrisk.tables.model import chosen_columns, leaks_of
 from hetrisk.tables.roles import read_roles
 from hetrisk.tables.target import CLASSIFICATION, REGRESSION, Target
 
@@ -107,6 +107,7 @@ class Comparison:
     rows : number of rows compared on.
     methods : one record a method, in the order asked for.
     notes : what was done to the table.
+    leaks : columns that give the target away: no comparison means anything with them.
     """
 
     target: str
@@ -116,6 +117,7 @@ class Comparison:
     rows: int
     methods: tuple[MethodErrors, ...]
     notes: tuple[str, ...]
+    leaks: tuple[Leak, ...] = ()
 
 
 def leave_one_environment_out(
@@ -127,6 +129,7 @@ def leave_one_environment_out(
     features: Sequence[str] = (),
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
+    decimal: str | None = None,
     hints: Sequence[str] = (),
     methods: Sequence[str] = (),
     rows: int = 20_000,
@@ -140,7 +143,7 @@ def leave_one_environment_out(
     table : as `hetrisk.tables.read_table` returns it.
     target : the column to predict.
     environment : the column that says where each row came from.
-    task, features, drop, category : as for `hetrisk.tables.model.fit_table`.
+    task, features, drop, category, decimal : as for `hetrisk.tables.model.fit_table`.
     hints : columns that may go along with where rows come from; never features.
     methods : names from `METHODS`; none means all ("hrm-hinted" only where there are hints).
     rows : most rows to use, drawn at random.
@@ -149,7 +152,7 @@ def leave_one_environment_out(
     """
     _check_roles(target, environment, hints, methods)
     codes, names = environment_labels(table, environment)
-    wanted = read_target(table.frame, target, task)
+    wanted = read_target(table.frame, target, task, decimal)
     every = read_roles(table.frame, np.ones(len(table.frame), dtype=bool), None, hints, None)
     hidden = (environment, *hints, *drop)
     frame, notes = _frame(table, wanted, codes, names, hidden, features, rows, seed)
@@ -158,7 +161,14 @@ def leave_one_environment_out(
     contestants = methods or [m for m, c in METHODS.items() if hints or c.given != HINTS]
     scores: dict[str, dict[str, float | str]] = {name: {} for name in contestants}
     tasks = ShiftTask.leave_one_out(
-        frame, _TARGET, _ENVIRONMENT, task_type=wanted.task, features=columns, category=chosen
+        frame,
+        _TARGET,
+        _ENVIRONMENT,
+        task_type=wanted.task,
+        features=columns,
+        category=chosen,
+        named=features,
+        decimal=decimal,
     )
     fits = len(scores) * frame[_ENVIRONMENT].nunique()
     for done, (held, name) in enumerate((held, name) for held in tasks for name in scores):
@@ -174,7 +184,8 @@ def leave_one_environment_out(
         risk_name="RMSE" if wanted.task == REGRESSION else "error rate",
         rows=len(frame),
         methods=tuple(_method_errors(name, errors) for name, errors in scores.items()),
-        notes=(*map(str, wanted.notes), *notes),
+        notes=(*table.notes, *map(str, wanted.notes), *notes),
+        leaks=_leaks(table.frame, wanted, hidden, features, chosen, decimal),
     )
 
 
@@ -232,6 +243,18 @@ def _frame(
         notes.append(f"a random sample of {rows:,} of {len(frame):,} rows")
         frame = frame.sample(rows, random_state=seed)
     return frame.reset_index(drop=True), notes
+
+
+def _leaks(
+    frame: pd.DataFrame,
+    target: Target,
+    drop: Sequence[str],
+    features: Sequence[str],
+    category: Sequence[str],
+    decimal: str | None,
+) -> tuple[Leak, ...]:
+    X = chosen_columns(frame, target.name, features, drop).loc[target.known]
+    return leaks_of(TableEncoder(tuple(category), tuple(features), decimal).fit(X), X, target)
 
 
 def _is_number(target: Target) -> bool:

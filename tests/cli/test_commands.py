@@ -396,6 +396,43 @@ def test_compare_can_tell_and_hint(workshop):
     }
 
 
+def test_compare_reads_a_table_as_fit_does(workshop, tmp_path):
+    """The options that say how columns are understood are the same ones."""
+    from hetrisk.cli.compare import compare
+    from hetrisk.cli.fit import fit
+
+    shared = {"target", "task", "features", "drop", "category", "decimal", "encoding", "delimiter"}
+    for command in (compare, fit):
+        assert shared <= {option.name for option in command.params}
+    rng = np.random.default_rng(0)
+    x = rng.integers(1000, 9999, 120)
+    table = pd.DataFrame({"x": [f"{v // 1000},{v % 1000:03d}" for v in x], "row": np.arange(120)})
+    table["y"] = [f"{v // 1000},{v % 1000:03d}" for v in x + rng.integers(0, 99, 120)]
+    table["place"] = np.repeat(["a", "b", "c"], 40)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    arguments = ("compare", tmp_path / "t.csv", "-t", "y", "-e", "place", "-m", "erm")
+    refused = run(*arguments)
+    assert refused.exit_code == 1
+    assert "--decimal" in refused.stderr
+    means = []
+    for mark in ("point", "comma"):
+        record = json.loads(run(*arguments, "-d", "row", "--decimal", mark, "--json").stdout)
+        means.append(record["methods"][0]["mean"])
+    assert means[0] == pytest.approx(1000 * means[1])
+    named = run(*arguments, "--decimal", "point", "-f", "row", "--json")
+    assert named.exit_code == 0, named.output  # named, so used though it counts the rows
+
+
+def test_compare_names_leaks_first(workshop, tmp_path):
+    table = frame()
+    table["twice"] = 2 * table["y"]
+    table.to_csv(tmp_path / "t.csv", index=False)
+    arguments = ("compare", tmp_path / "t.csv", "-t", "y", "-e", "place", "-m", "erm")
+    assert run(*arguments).stdout.startswith("LEAK: 'twice' is the target")
+    (leak,) = json.loads(run(*arguments, "--json").stdout)["leaks"]
+    assert leak["column"] == "twice"
+
+
 def test_compare_of_two_environments_has_nothing_to_tell(workshop, tmp_path):
     table = frame()
     table[table.place != "west"].to_csv(tmp_path / "t.csv", index=False)

@@ -247,3 +247,110 @@ def test_a_cluster_gives_the_same_answer(folder, tmp_path):
     assert result.exit_code == 0, result.output
     here, there = (modelfile.load(tmp_path / f"{name}.hetrisk") for name in ("here", "there"))
     np.testing.assert_allclose(there.predict(table), here.predict(table), rtol=1e-6, atol=1e-8)
+
+
+def as_text(table, path):
+    """Write a table as a person would: numbers with commas, dates of a country, gaps."""
+    table = table.assign(y=[f"{value:.6f}".replace(".", ",") for value in table["y"]])
+    table.loc[::97, "y"] = "NA"
+    table.loc[::31, "z"] = None
+    table.to_csv(path, index=False, sep=";")
+    return path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-t", "y", "-e", "year"),
+        ("-t", "y", "--hint", "day", "--weight", "w"),
+        ("-t", "y"),
+        ("-t", "label", "-d", "y", "-e", "year", "--model", "forest"),
+    ],
+)
+def test_text_larger_than_memory_gives_the_answer_of_memory(
+    shifting, tmp_path, monkeypatch, options
+):
+    data = as_text(shifting[1], tmp_path / ("t.csv.gz" if "--hint" in options else "t.csv"))
+    told = {name for flag, name in pairwise(options)}
+    others = set(shifting[1].columns) - told - {"x", "s", "z", "site"}
+    arguments = ("fit", data, *options, *(part for c in others for part in ("-d", c)), "--json")
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spool))
+    records, models = [], []
+    for name, limit in (("memory", 10**9), ("blocks", 1000)):
+        monkeypatch.setattr(inputs, "memory_limit", lambda limit=limit: limit)
+        result = run(*arguments, "-o", tmp_path / name)
+        assert result.exit_code == 0, result.output
+        records.append(json.loads(result.stdout))
+        models.append(modelfile.load(tmp_path / name))
+    assert list(spool.iterdir()) == []
+    memory, blocks = models
+    assert [record["source"] for record in records] == [data.name] * 2
+    assert records[0]["rows"] == records[1]["rows"]
+    assert records[0]["left_out"] == records[1]["left_out"]
+    np.testing.assert_array_equal(blocks[-1].support_, memory[-1].support_)
+    if "--model" in options:
+        np.testing.assert_array_equal(blocks.predict(shifting[1]), memory.predict(shifting[1]))
+    else:
+        np.testing.assert_allclose(blocks[-1].coef_, memory[-1].coef_, rtol=1e-10, atol=1e-10)
+    notes = [note["note"] for note in records[1]["notes"]]
+    assert "fields separated by semicolons" in notes
+    if "-d" not in options:
+        assert "13 rows without a value of 'y' left out: it is the target" in notes
+
+
+def test_text_larger_than_memory_is_predicted_in_pieces(shifting, tmp_path, monkeypatch):
+    data = as_text(shifting[1], tmp_path / "t.csv")
+    assert run("fit", data, "-t", "label", "-d", "y", "-o", tmp_path / "m").exit_code == 0
+    whole = run("predict", tmp_path / "m", data)
+    monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
+    monkeypatch.setattr("hetrisk.tables.spooled.MOST_PIECE_ROWS", 70)
+    assert run("predict", tmp_path / "m", data).stdout == whole.stdout
+    bad = data.read_text().splitlines()
+    bad[101] = bad[101].replace(bad[101].split(";")[0], "seven", 1)
+    data.write_text("\n".join(bad))
+    result = run("predict", tmp_path / "m", data)
+    assert result.exit_code == 1
+    assert "'t.csv', rows counted from 70: column 'x', row 31: 'seven' is not" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda text: text.replace("seven", "1.5"), None),
+        (lambda text: text, "file 't.csv', row group 0, rows counted from 0: column 'a', row 60"),
+        (lambda text: text.replace("y", "u", 1), "no column 'y' to predict"),
+        (lambda text: text + "1,2\n", "line 62: 2 fields where the header has 3"),
+        (lambda text: text.splitlines()[0] + "\n", "has column names but no rows"),
+        (lambda text: "a,b,y\n" + "1,2,NA\n" * 40, "every value of the target 'y' is missing"),
+        (lambda text: text + '{"a": 1}\n', "line 62: 1 field where"),
+    ],
+)
+def test_what_is_wrong_with_a_large_text_is_said_of_it(tmp_path, monkeypatch, change, match):
+    rng = np.random.default_rng(0)
+    texts = [f"{value:.3f}" for value in rng.normal(size=60)]
+    texts[-1] = "seven"
+    table = pd.DataFrame({"a": texts, "b": rng.normal(size=60), "y": rng.normal(size=60)})
+    (tmp_path / "t.csv").write_text(change(table.to_csv(index=False)))
+    monkeypatch.setattr(large, "SAMPLED_ROWS", 30)
+    monkeypatch.setattr(inputs, "memory_limit", lambda: 1)
+    result = run("fit", tmp_path / "t.csv", "-t", "y")
+    assert result.exit_code == (match is not None), result.output
+    assert match is None or match in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_sample_of_a_large_table_is_compared_and_checked(shifting, tmp_path, monkeypatch, kind):
+    place, table = shifting
+    data = as_text(table, tmp_path / "t.csv") if kind == "csv" else place
+    model = tmp_path / "m"
+    assert run("fit", data, "-t", "y", "-e", "year", "-o", model).exit_code == 0
+    monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
+    arguments = ("compare", data, "-t", "y", "-e", "year", "-d", "label", "-m", "erm")
+    result = run(*arguments, "--rows", "400")
+    assert result.exit_code == 0, result.output
+    assert "too large for memory: a random sample of 400 of 1,200 rows" in result.stderr
+    result = run("check", model, data)
+    assert result.exit_code == 0, result.output
+    assert "a random sample of 1,200 of 1,200 rows" in result.stderr

@@ -12,7 +12,7 @@ import pytest
 
 from hetrisk.tables import TableEncoder, TableError, inputs, read_table, read_target
 from hetrisk.tables.parquet import decoded_bytes, is_large, parquet_parts
-from hetrisk.tables.reading import looks_headerless
+from hetrisk.tables.text import looks_headerless
 
 N = 30
 

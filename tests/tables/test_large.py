@@ -14,6 +14,7 @@ from hetrisk.tables import TableError, inputs, large, read_table
 from hetrisk.tables.large import encoded_blocks, fit_parquet, pieces, sampled
 from hetrisk.tables.model import fit_table, prepare
 from hetrisk.tables.predictions import Predictions
+from hetrisk.tables.spooled import LargeTable
 
 N = 900
 THIRD = N // 3
@@ -39,16 +40,20 @@ def written(frame, folder, files=3):
     return folder
 
 
+def at(path):
+    return LargeTable(path, path.name)
+
+
 def test_rows_sorted_by_class_are_seen_to_the_end(table, tmp_path):
     table["y"] = np.where(np.arange(N) < N - 60, "no", "yes")
-    model = fit_parquet(written(table, tmp_path, 1), "y")
+    model = fit_parquet(at(written(table, tmp_path, 1)), "y")
     assert model[-1].classes_.tolist() == ["no", "yes"]
 
 
 def test_a_class_too_rare_to_be_drawn_is_a_class(table, tmp_path):
     table["y"] = "no"
     table.loc[[501, 899], "y"] = "yes"
-    ready, total = sampled(written(table, tmp_path), "y")
+    ready, total = sampled(at(written(table, tmp_path)), "y")
     assert total == N
     assert (ready.frame["y"] == "yes").sum() == 2
     assert set(ready.frame.index[ready.frame["y"] == "yes"]) == {501, 899}
@@ -58,7 +63,7 @@ def test_columns_constant_or_empty_in_the_head_are_not_constant(table, tmp_path)
     table["late"] = np.where(np.arange(N) > N - 4, 1.0, 0.0)
     table["once"] = np.where(np.arange(N) == 17, "x", None)
     table["never"] = 7
-    frame = sampled(written(table, tmp_path), "y")[0].frame
+    frame = sampled(at(written(table, tmp_path)), "y")[0].frame
     assert sorted(frame["late"].unique()) == [0.0, 1.0]
     assert frame["once"].notna().sum() == 1
     assert frame["never"].nunique() == 1
@@ -68,7 +73,7 @@ def test_columns_constant_or_empty_in_the_head_are_not_constant(table, tmp_path)
 
 def test_a_column_that_counts_the_rows_does_so_in_a_sample(table, tmp_path):
     table["anything"] = np.arange(N) * 3 + 5
-    model = fit_parquet(written(table, tmp_path), "y")
+    model = fit_parquet(at(written(table, tmp_path)), "y")
     reasons = {out.name: out.reason for out in model[0].description_.left_out}
     assert reasons == {"anything": "an identifier: it counts the rows"}
 
@@ -92,7 +97,7 @@ def test_files_that_differ_are_one_table_on_every_path(table, tmp_path, monkeypa
     place = variety(table, tmp_path)
     if large_table:
         monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
-        model = fit_parquet(place, "y")
+        model = fit_parquet(at(place), "y")
     else:
         model = fit_table(read_table(place), "y")
     about = model[0].description_
@@ -113,7 +118,7 @@ def test_a_column_asked_for_that_files_disagree_about_is_an_error(table, tmp_pat
     ):
         fit_table(read_table(place), "y", features=["a", "extra"])
     with pytest.raises(TableError, match="column 'mixed' cannot be used"):
-        fit_parquet(place, "mixed")
+        fit_parquet(at(place), "mixed")
 
 
 def test_types_that_do_not_meet_name_both_files(table, tmp_path):
@@ -138,7 +143,7 @@ def test_numbers_written_by_people_are_read_alike_in_every_block(table, tmp_path
     table["y"] = [f"{value:,.0f}" for value in 5000 + 900 * table["y"]]
     table["a"] = [f"{value:,.2f}" for value in 2000 + 500 * table["a"]]
     written(table, tmp_path)
-    ready = prepare(sampled(tmp_path, "y")[0], "y")
+    ready = prepare(sampled(at(tmp_path), "y")[0], "y")
     rows = encoded_blocks(tmp_path, ready).sample(N, 0)
     whole = prepare(read_table(tmp_path), "y")
     np.testing.assert_array_equal(rows.y, whole.target.values)

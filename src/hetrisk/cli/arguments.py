@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +19,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 DATA = click.Path(path_type=Path)
 OUTPUT = click.Path(path_type=Path)
 SEED = click.IntRange(0, 2**32 - 1)
+DECIMAL_MARKS = {"point": ".", "comma": ","}
+DRAWN_ROWS = 20_000  # of a table too large for memory, where a sample is enough
 SECONDS_TO_ANSWER = 10  # for a dask scheduler
 
 
@@ -31,22 +33,76 @@ def _text_encoding(ctx: click.Context, parameter: click.Parameter, value: str) -
     return value
 
 
-def reading_options(command: F) -> F:
-    """Add the options that say how to read a text file."""
-    for option in (
-        click.option(
-            "--delimiter", metavar="CHAR", help="Between fields; found by itself if left out."
-        ),
-        click.option(
-            *("--encoding",),
-            default="utf-8",
-            show_default=True,
-            callback=_text_encoding,
-            help="Encoding of a text file.",
-        ),
-    ):
+def _one_character(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    value = {"\\t": "\t", "tab": "\t"}.get(value, value)
+    if len(value) != 1 or value in '"\r\n':
+        raise click.BadParameter("one character is needed.")
+    return value
+
+
+def _added(command: F, options: Sequence[Callable[[F], F]]) -> F:
+    for option in reversed(options):
         command = option(command)
     return command
+
+
+def reading_options(command: F) -> F:
+    """Add the options that say how to read a text file."""
+    return _added(
+        command,
+        [
+            click.option(
+                *("--encoding",),
+                default="utf-8",
+                show_default=True,
+                callback=_text_encoding,
+                help="Encoding of a text file.",
+            ),
+            click.option(
+                "--delimiter",
+                metavar="CHAR",
+                callback=_one_character,
+                help="Between fields; found by itself if left out.",
+            ),
+        ],
+    )
+
+
+def column_options(command: F) -> F:
+    """Add the options that say what to predict and how the columns of a table are understood."""
+    return _added(
+        command,
+        [
+            click.option(
+                *("--target", "-t"), required=True, metavar="COL", help="The column to predict."
+            ),
+            click.option(
+                "--task",
+                type=click.Choice(["auto", "regression", "classification"]),
+                default="auto",
+                show_default=True,
+                help="A number or a class? 'auto' decides from the target, and says so.",
+            ),
+            click.option(
+                *("--features", "-f"), multiple=True, metavar="COL", help="Use only these columns."
+            ),
+            click.option(
+                *("--drop", "-d"), multiple=True, metavar="COL", help="Do not use this column."
+            ),
+            click.option(
+                "--category", multiple=True, metavar="COL", help="Numbers here are names."
+            ),
+            click.option(
+                "--decimal",
+                type=click.Choice(list(DECIMAL_MARKS)),
+                callback=lambda ctx, parameter, value: DECIMAL_MARKS.get(value),
+                help="The decimal mark, where the numbers do not show it: is 1,234 a little "
+                "over 1?",
+            ),
+        ],
+    )
 
 
 def read(path: Path, encoding: str, delimiter: str | None) -> Table:
@@ -55,12 +111,26 @@ def read(path: Path, encoding: str, delimiter: str | None) -> Table:
     from hetrisk.tables import read_table
     from hetrisk.tables.errors import shown
 
-    if delimiter is not None:
-        delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
-        if len(delimiter) != 1 or delimiter in '"\r\n':
-            raise click.BadParameter("one character is needed.", param_hint="--delimiter")
     with progress(f"reading {shown(path.name)}"):
         return read_table(path, encoding=encoding, delimiter=delimiter)
+
+
+def read_or_draw(
+    path: Path, encoding: str, delimiter: str | None, rows: int = DRAWN_ROWS, seed: int = 0
+) -> Table:
+    """Read a table; of one too large for memory a random sample of its rows."""
+    from hetrisk.cli.terminal import progress
+    from hetrisk.tables.errors import shown
+    from hetrisk.tables.large import drawn, is_large
+    from hetrisk.tables.spooled import in_parquet
+
+    if not is_large(path):
+        return read(path, encoding, delimiter)
+    with (
+        progress(f"reading {shown(path.name)}"),
+        in_parquet(path, None, encoding, delimiter) as large,
+    ):
+        return drawn(large, rows, seed)
 
 
 def check_outputs(outputs: dict[str, Path | None], *inputs: Path | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, read, reading_options
+from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, read_or_draw, reading_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +59,7 @@ def check(
     from hetrisk.tables.errors import shown
 
     pipeline = open_model(model)
-    table = read(new, encoding, delimiter)
+    table = read_or_draw(new, encoding, delimiter)
     with progress("comparing"):
         found = _checked(pipeline, table)
     if report is not None:
@@ -68,7 +68,7 @@ def check(
         print_json(_record(found) | {"report": None if report is None else str(report)})
     else:
         show(found, console())
-        say_notes(found.notes)
+        say_notes([*table.notes, *found.notes])
         if report is not None:
             console().print(f"Report written to {shown(report, 200)}.", soft_wrap=True)
     sys.exit(int(found.status))

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, SEED, check_outputs, read, reading_options
+from hetrisk.cli.arguments import (
+    DATA,
+    OUTPUT,
+    SEED,
+    check_outputs,
+    column_options,
+    read_or_draw,
+    reading_options,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,20 +42,10 @@ where; hrm-hinted, marked +, is given the columns of --hint; the others know nei
 
 @click.command(epilog=EPILOG)
 @click.argument("data", type=DATA)
-@click.option("--target", "-t", required=True, metavar="COL", help="The column to predict.")
+@column_options
 @click.option(
     "--environment", "-e", required=True, metavar="COL", help="Says where each row came from."
 )
-@click.option(
-    "--task",
-    type=click.Choice(["auto", "regression", "classification"]),
-    default="auto",
-    show_default=True,
-    help="What to predict: a number or a class.",
-)
-@click.option("--features", "-f", multiple=True, metavar="COL", help="Use only these columns.")
-@click.option("--drop", "-d", multiple=True, metavar="COL", help="Do not use this column.")
-@click.option("--category", multiple=True, metavar="COL", help="Numbers here are names.")
 @click.option(
     "--hint", "hints", multiple=True, metavar="COL", help="May go along with where rows come from."
 )
@@ -80,7 +78,7 @@ def compare(
     if unknown:
         message = f"{unknown[0]!r} is not one of {', '.join(METHODS)}."
         raise click.BadParameter(message, param_hint="--method")
-    table = read(data, encoding, delimiter)
+    table = read_or_draw(data, encoding, delimiter, options["rows"], options["seed"])
     found = leave_one_environment_out(table, progress=Countdown(), **options)
     drawn = None if plot is None else _draw(found, plot)
     if as_json:
@@ -107,8 +105,9 @@ def _draw(found: Comparison, plot: Path) -> str | None:
 def show(found: Comparison, screen: Console) -> None:
     """Print the comparison for a person, best mean first."""
     import numpy as np
+    from rich.text import Text
 
-    from hetrisk.cli.terminal import grid
+    from hetrisk.cli.terminal import grid, words
     from hetrisk.tables.errors import shown
 
     methods = sorted(found.methods, key=lambda m: np.nan_to_num(m.mean, nan=np.inf))
@@ -125,6 +124,8 @@ def show(found: Comparison, screen: Console) -> None:
     heads = [("method", "left"), ("mean", "right"), ("std", "right"), ("worst", "right")]
     heads += [(shown(name, 20), "right") for name in columns]
     title = f"{found.risk_name} in the environment left out ({len(environments)} environments)"
+    for leak in found.leaks:
+        screen.print(Text(f"LEAK: {words(leak.sentence, 400)}", style="bold red"))
     screen.print(grid(title, heads, rows))
     if any(method.told_environments for method in methods):
         screen.print("* is told which training row came from which environment.")

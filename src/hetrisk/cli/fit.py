@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hetrisk.cli.arguments import (
     OUTPUT,
     SEED,
     check_outputs,
+    column_options,
     dask_client,
     read,
     reading_options,
@@ -36,22 +38,7 @@ when the command was mistyped.
 
 @click.command(epilog=EPILOG)
 @click.argument("data", type=DATA)
-@click.option("--target", "-t", required=True, metavar="COL", help="The column to predict.")
-@click.option(
-    "--task",
-    type=click.Choice(["auto", "regression", "classification"]),
-    default="auto",
-    show_default=True,
-    help="What to predict: a number or a class. 'auto' decides from the target, and says so.",
-)
-@click.option("--features", "-f", multiple=True, metavar="COL", help="Use only these columns.")
-@click.option("--drop", "-d", multiple=True, metavar="COL", help="Do not use this column.")
-@click.option("--category", multiple=True, metavar="COL", help="Numbers here are names.")
-@click.option(
-    "--decimal",
-    type=click.Choice(["point", "comma"]),
-    help="The decimal mark, where the numbers do not show it: is 1,234 a little over 1?",
-)
+@column_options
 @click.option(
     "--environment",
     "-e",
@@ -121,13 +108,13 @@ def fit(
     """
     check_outputs({"--out": out, "--report": report}, data)
     from hetrisk.cli.models import check_model
-    from hetrisk.tables.parquet import is_large
+    from hetrisk.tables.large import is_large
 
     check_model(model_name, allow_import)
-    options["decimal"] = {"point": ".", "comma": ","}.get(options["decimal"])
     options["options"] = _repeated(options, model_name, allow_import)
     if dask is not None or is_large(data):
-        model, pair = _fit_large(data, target, dask, options, model_name), None
+        reading = {"encoding": encoding, "delimiter": delimiter}
+        model, pair = _fit_large(data, target, dask, options, model_name, reading), None
     else:
         table = read(data, encoding, delimiter)
         model, pair = _fit(table, target, options, model_name)
@@ -136,21 +123,30 @@ def fit(
 
 
 def _fit_large(
-    data: Path, target: str, dask: str | None, options: dict[str, Any], model_name: str
+    data: Path,
+    target: str,
+    dask: str | None,
+    options: dict[str, Any],
+    model_name: str,
+    reading: dict[str, Any],
 ) -> Any:
     from hetrisk.cli.models import final_estimator
     from hetrisk.cli.terminal import progress
-    from hetrisk.tables.large import fit_parquet, sampled
-    from hetrisk.tables.target import read_target
+    from hetrisk.tables.errors import shown
+    from hetrisk.tables.large import fit_parquet
+    from hetrisk.tables.spooled import in_parquet
 
-    estimator = None
-    if model_name != "linear":  # which kind of forest hangs on the target
-        head = sampled(data, target)[0].frame
-        wanted = read_target(head, target, options["task"], options["decimal"])
-        estimator = final_estimator(model_name, wanted.task, options["seed"])
-    with progress("searching for environments"), dask_client(dask) as client:
+    with ExitStack() as stack:
+        with progress(f"reading {shown(data.name)}"):
+            table = stack.enter_context(in_parquet(data, target, **reading))
+        stack.enter_context(progress("searching for environments"))
+        client = stack.enter_context(dask_client(dask))
         return fit_parquet(
-            data, target, cluster=client is not None, final_estimator=estimator, **options
+            table,
+            target,
+            cluster=client is not None,
+            final_estimator=lambda task: final_estimator(model_name, task, options["seed"]),
+            **options,
         )
 
 

@@ -61,8 +61,7 @@ def predict(
     """
     check_outputs({"--out": out}, data, model)
     from hetrisk.cli.terminal import progress, say_notes
-    from hetrisk.tables.large import pieces
-    from hetrisk.tables.parquet import is_large
+    from hetrisk.tables.large import is_large, pieces
     from hetrisk.tables.predictions import Predictions, write_predictions
 
     pipeline = open_model(model)
@@ -73,7 +72,8 @@ def predict(
     large = is_large(data)
     if large and as_json and out is None:
         raise click.UsageError("--json needs --out when the data is read in pieces.")
-    frames = pieces(data) if large else [read(data, encoding, delimiter).frame]
+    table = None if large else read(data, encoding, delimiter)
+    frames = pieces(data, encoding, delimiter) if table is None else [table.frame]
     predictions = Predictions(pipeline, frames, label=label, probabilities=probabilities, flag=flag)
     with progress("predicting"):
         if out is not None:

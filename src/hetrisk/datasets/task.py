@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,7 +154,8 @@ class ShiftTask:
         ((30, 1), ['2025'])
         """
         table = LabelledFrame.read(frame, target, environment, task_type, features)
-        return cls._hold_out(table, [str(label) for label in test], category, name)
+        fit = partial(Encoding.fit, category=category)
+        return cls._hold_out(table, [str(label) for label in test], fit, name)
 
     @classmethod
     def leave_one_out(
@@ -165,24 +167,31 @@ class ShiftTask:
         task_type: str = "auto",
         features: Sequence[str] | None = None,
         category: Sequence[str] = (),
+        named: Sequence[str] = (),
+        decimal: str | None = None,
         name: str = "table",
     ) -> Iterator[ShiftTask]:
         """Yield one task for each environment of a table: trained on the others, tested on it.
 
-        Parameters as for `from_frame`.
+        Parameters as for `from_frame`; ``named`` and ``decimal`` as for `TableEncoder`.
         """
+        fit = partial(Encoding.fit, category=category, named=named, decimal=decimal)
         table = LabelledFrame.read(frame, target, environment, task_type, features)
         for label in table.names:
-            yield cls._hold_out(table, [label], category, name)
+            yield cls._hold_out(table, [label], fit, name)
 
     @classmethod
     def _hold_out(
-        cls, table: LabelledFrame, test: Sequence[str], category: Sequence[str], name: str
+        cls,
+        table: LabelledFrame,
+        test: Sequence[str],
+        fit: Callable[[pd.DataFrame], Encoding],
+        name: str,
     ) -> ShiftTask:
         table.check_held_out(test)
         kept = [label for label in table.names if label not in test]
         training = table.rows(kept)
-        encoding = Encoding.fit(table.features.iloc[training], category)
+        encoding = fit(table.features.iloc[training])
         codes = {label: code for code, label in enumerate(kept)}
 
         def sample(rows: IntArray) -> Sample:

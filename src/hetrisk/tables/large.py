@@ -1,4 +1,4 @@
-"""Tables that do not fit in memory: Parquet files, read in blocks, here or on a cluster.
+"""Tables that do not fit in memory: Parquet files and text, read in blocks, here or on a cluster.
 
 What each column means is decided on rows drawn from all files; from then on every
 block goes through the same `TableEncoder` as a table in memory would, categories, dates and
@@ -20,14 +20,16 @@ from sklearn.pipeline import Pipeline
 
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.estimators.quality import assess
+from hetrisk.tables import parquet
 from hetrisk.tables.cells import MISSING_IN_TARGET, cells_of
 from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError, quoted
 from hetrisk.tables.model import Prepared, prepare
 from hetrisk.tables.notation import Notation
-from hetrisk.tables.parquet import left_outside, parquet_parts
+from hetrisk.tables.parquet import left_outside
 from hetrisk.tables.reading import Table
 from hetrisk.tables.roles import ENVIRONMENT, HINT, WEIGHT
+from hetrisk.tables.spooled import LargeTable, is_large_text, text_pieces
 from hetrisk.tables.target import FEWEST_CLASS_ROWS, MOST_CLASSES, REGRESSION
 
 if TYPE_CHECKING:
@@ -41,13 +43,27 @@ PIECE_ROWS = 100_000
 Wanted = Callable[[pd.Series], pd.Series]
 
 
-def fit_parquet(path: Path, target: str, *, cluster: bool = False, **options: Any) -> Pipeline:
+def is_large(path: Path) -> bool:
+    """Whether a table would not fit in memory, but can be read in blocks: Parquet, or text."""
+    return parquet.is_large(path) or is_large_text(path)
+
+
+def fit_parquet(
+    table: LargeTable,
+    target: str,
+    *,
+    final_estimator: Callable[[str], Any] = lambda task: None,
+    cluster: bool = False,
+    **options: Any,
+) -> Pipeline:
     """Fit a pipeline to Parquet files in blocks.
 
     Parameters
     ----------
-    path : a Parquet file or a folder of them.
+    table : where the files are, and what they are called.
     target : the column to predict; it may be missing in no row.
+    final_estimator : the task ("regression" or "classification") -> the final model, or None for
+        the linear one.
     cluster : compute on the dask cluster whose client is active.
     options : as for `hetrisk.tables.model.fit_table`.
 
@@ -56,11 +72,12 @@ def fit_parquet(path: Path, target: str, *, cluster: bool = False, **options: An
     Pipeline as from `fit_table`.
     """
     try:
-        sample, n_rows = sampled(path, target)
+        sample, n_rows = sampled(table, target)
         ready = prepare(sample, target, **options)
+        ready.model.set_params(final_estimator=final_estimator(ready.target.task))
         encoder = ready.encoder
         encoder.description_ = replace(encoder.description_, n_rows=n_rows)
-        ready.model.fit(encoded_blocks(path, ready, cluster=cluster))
+        ready.model.fit(encoded_blocks(table.path, ready, cluster=cluster))
         Z, y = encoder.transform(ready.X), ready.target.values
         ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
     except (ImportError, ValueError) as error:
@@ -117,7 +134,7 @@ class _Targets:
         return np.asarray([*levels, None], dtype=object)[codes]
 
 
-def sampled(path: Path, target: str) -> tuple[Table, int]:
+def sampled(table: LargeTable, target: str) -> tuple[Table, int]:
     """Return rows from all over the files, enough to see what each column holds.
 
     The rows are drawn at random from all, wherever they lie. What the sample shows as constant, or
@@ -130,30 +147,51 @@ def sampled(path: Path, target: str) -> tuple[Table, int]:
     table : about `SAMPLED_ROWS` rows in the order of files and rows, which the index counts.
     n_rows : number of rows of all files.
     """
-    parts = parquet_parts(path)
-    from hetrisk.blocks.base import chosen_rows
-    from hetrisk.blocks.schema import common_schema
-
+    parts, common, frame = _drawn(table, SAMPLED_ROWS, seed=0)
     total = sum(part.n_rows for part in parts)
-    if not total:
-        raise TableError(f"{quoted(path.name)} has column names but no rows")
-    common = common_schema(parts)
-    frame = _rows_at(parts, common, chosen_rows(total, SAMPLED_ROWS, seed=0))
     if len(frame) < total:
         further = _witnesses(parts, frame) | _rare_classes(parts, frame, target)
         rows = np.asarray(sorted(further - set(frame.index)), dtype=np.int64)
         if len(rows):
             frame = pd.concat([frame, _rows_at(parts, common, rows)]).sort_index()
     note = f"read in blocks; columns understood from {len(frame):,} rows drawn from all of them"
-    return Table(frame, path.name, (note,), left_outside(common)), total
+    return Table(frame, table.name, (note, *table.notes), left_outside(common)), total
 
 
-def pieces(path: Path) -> Iterator[pd.DataFrame]:
-    """Yield the rows of Parquet files a piece at a time, in the order of files and rows.
+def drawn(table: LargeTable, rows: int, seed: int = 0) -> Table:
+    """Return a random sample of at most this many rows, all alike likely to be drawn."""
+    parts, common, frame = _drawn(table, rows, seed)
+    total = sum(part.n_rows for part in parts)
+    note = f"too large for memory: a random sample of {len(frame):,} of {total:,} rows"
+    frame = frame.reset_index(drop=True)
+    return Table(frame, table.name, (note, *table.notes), left_outside(common))
 
-    ``attrs["place"]`` of each names its file.
+
+def _drawn(
+    table: LargeTable, rows: int, seed: int
+) -> tuple[list[ParquetPart], CommonSchema, pd.DataFrame]:
+    parts = parquet.parquet_parts(table.path)
+    from hetrisk.blocks.base import chosen_rows
+    from hetrisk.blocks.schema import common_schema
+
+    total = sum(part.n_rows for part in parts)
+    if not total:
+        raise TableError(f"{quoted(table.name)} has column names but no rows")
+    common = common_schema(parts)
+    return parts, common, _rows_at(parts, common, chosen_rows(total, rows, seed))
+
+
+def pieces(
+    path: Path, encoding: str = "utf-8", delimiter: str | None = None
+) -> Iterator[pd.DataFrame]:
+    """Yield the rows of a large table a piece at a time, in the order of files and rows.
+
+    ``attrs["place"]`` of each names its file. ``encoding`` and ``delimiter`` are those of text.
     """
-    parts = parquet_parts(path)
+    if not parquet.is_parquet(path):
+        yield from text_pieces(path, encoding, delimiter)
+        return
+    parts = parquet.parquet_parts(path)
     import pyarrow as pa
 
     from hetrisk.blocks import files

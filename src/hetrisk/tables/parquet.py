@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 TEXT_BYTES = 64  # what a text of a few letters takes in a data frame
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether the path is a Parquet file, or a folder (of which only Parquet is read)."""
+    return path.is_dir() or (path.is_file() and Input(path.name, path).start.startswith(b"PAR1"))
+
+
 def is_large(path: Path) -> bool:
     """Whether the path is Parquet, a file or a folder, whose table would not fit in memory."""
-    source = Input(path.name, path)
-    if not path.is_dir() and not (path.is_file() and source.start.startswith(b"PAR1")):
+    if not is_parquet(path):
         return False
     try:
         parts = parquet_parts(path)

@@ -18,7 +18,7 @@ from hetrisk.tables.cells import MISSING_IN_TARGET, Cells, cells_of
 from hetrisk.tables.columns import Note
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 from hetrisk.tables.notation import PLAIN, Notation
-from hetrisk.tables.reading import header_hint
+from hetrisk.tables.text import header_hint
 
 REGRESSION = "regression"
 CLASSIFICATION = "classification"
@@ -58,6 +58,15 @@ class Target:
     notation: Notation = PLAIN
 
 
+def check_target_name(labels: list[str], name: str) -> None:
+    """Refuse a target that no column is called."""
+    if name not in labels:
+        raise TableError(
+            f"there is no column {quoted(name)} to predict; the columns are {listed(labels, 12)}"
+            f"{header_hint(labels)}"
+        )
+
+
 def read_target(
     frame: pd.DataFrame, name: str, task: str = "auto", decimal: str | None = None
 ) -> Target:
@@ -71,11 +80,7 @@ def read_target(
     decimal : the decimal mark, "." or ",", where the values do not show it themselves.
     """
     labels = [str(label) for label in frame.columns]
-    if name not in labels:
-        raise TableError(
-            f"there is no column {quoted(name)} to predict; the columns are {listed(labels, 12)}"
-            f"{header_hint(labels)}"
-        )
+    check_target_name(labels, name)
     cells = cells_of(name, frame.iloc[:, labels.index(name)], MISSING_IN_TARGET, decimal)
     if cells is None:
         raise TableError(f"the target {quoted(name)} does not hold single values")
