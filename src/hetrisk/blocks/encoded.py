@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from hetrisk.blocks import files
 from hetrisk.blocks.base import codes_in, one_hot
 from hetrisk.blocks.parquet import ParquetBlocks, check_number_of_labels
+from hetrisk.blocks.stream import in_order, read_ahead
 from hetrisk.core.numerics.rows import FloatArray
 
 if TYPE_CHECKING:
@@ -106,6 +108,39 @@ class EncodedBlocks(ParquetBlocks):
         for part, row, batch in self._column(self.encoding.target.name):
             found |= set(self._read_targets(part, row, batch))
         return np.sort(np.asarray(list(found)))
+
+    def written(self, place: Path) -> ParquetBlocks:
+        """Write the encoded rows to a file and return them as they lie there.
+
+        The same rows, without the work of reading text on every pass over them.
+        """
+        tables = in_order(self._encoded, read_ahead(self._batches()))
+        first = next(tables)
+        with pq.ParquetWriter(place, first.schema, use_dictionary=False) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
+        return ParquetBlocks(
+            place,
+            _TARGET,
+            self.encoding.feature_names,
+            weight=None if self.weight is None else _WEIGHT,
+            environments=None if self.environments is None else _ENVIRONMENT,
+            hints=self.hints,
+        )
+
+    def _encoded(self, item: tuple[files.ParquetPart, int, pa.RecordBatch]) -> pa.Table:
+        """One batch as it is written: numbers, and names of environments and classes."""
+        part, row, batch = item
+        X = self._features(part, row, batch)
+        arrays = {name: pa.array(X[:, j]) for j, name in enumerate(self.feature_names)}
+        arrays[_TARGET] = _plain(self._read_targets(part, row, batch))
+        if self.encoding.weight is not None:
+            arrays[_WEIGHT] = _plain(self._read(self.encoding.weight, part, row, batch))
+        if self.encoding.environments is not None:
+            arrays[_ENVIRONMENT] = _plain(self._read(self.encoding.environments, part, row, batch))
+        for hint in self.encoding.hints:
+            arrays[hint.name] = _plain(self._read(hint, part, row, batch))
+        return pa.table(arrays)
 
     def _check_types(self) -> None:
         """Any type will do: the encoding knows."""
@@ -224,6 +259,11 @@ def _placed(part: files.ParquetPart, row: int) -> Iterator[None]:
         yield
     except ValueError as error:
         raise ValueError(f"{part.place(row)}, rows counted from {row}: {error}") from error
+
+
+def _plain(values: np.ndarray) -> pa.Array:
+    """Values as Arrow: numbers and dates as they are, names as text, whatever a batch holds."""
+    return pa.array(values, pa.string() if values.dtype.kind in "OU" else None)
 
 
 def _name(column: ReadColumn | None) -> str | None:

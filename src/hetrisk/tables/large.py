@@ -77,13 +77,22 @@ def fit_parquet(
         ready.model.set_params(final_estimator=final_estimator(ready.target.task))
         encoder = ready.encoder
         encoder.description_ = replace(encoder.description_, n_rows=n_rows)
-        ready.model.fit(encoded_blocks(table.path, ready, cluster=cluster))
+        ready.model.fit(_rows(table, ready, cluster))
         Z, y = encoder.transform(ready.X), ready.target.values
         ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
     except (ImportError, ValueError) as error:
         # What blocks find wrong with a file is said as ValueError, with the file and the row.
         raise TableError(str(error)) from error
     return ready.pipeline
+
+
+def _rows(table: LargeTable, ready: Prepared, cluster: bool) -> Blocks:
+    from hetrisk.blocks.encoded import EncodedBlocks
+
+    rows = encoded_blocks(table.path, ready, cluster=cluster)
+    if table.spool is None or not isinstance(rows, EncodedBlocks):
+        return rows
+    return rows.written(table.spool / "encoded.parquet")
 
 
 def encoded_blocks(path: Path, ready: Prepared, *, cluster: bool = False) -> Blocks:

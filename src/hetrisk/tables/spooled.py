@@ -44,11 +44,14 @@ class LargeTable:
     path : a Parquet file or a folder of them.
     name : of the file or folder the user gave.
     notes : what was done to get there, a clause each.
+    spool : a folder that goes away with the table, where its encoded rows may be put down; None
+        where reading the files again is quick enough.
     """
 
     path: Path
     name: str
     notes: tuple[str, ...] = ()
+    spool: Path | None = None
 
 
 def is_large_text(path: Path) -> bool:
@@ -81,7 +84,7 @@ def in_parquet(
         place = Path(folder) / "text.parquet"
         notes = _spool(input_of(path), place, target, encoding, delimiter)
         try:
-            yield LargeTable(place, path.name, notes)
+            yield LargeTable(place, path.name, notes, Path(folder))
         except (TableError, ValueError) as error:
             raise TableError(str(error).replace(str(place), path.name)) from error
 
