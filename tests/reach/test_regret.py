@@ -16,9 +16,9 @@ from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
 from hetrisk.core.reach.regret import fit_set, gradient_shift, removed_share, risk_of
-from hetrisk.core.reach.resampling import evaluate_sets, resamples
+from hetrisk.core.reach.resampling import evaluate_sets, halves, resamples
 from hetrisk.core.reach.settings import SETTINGS
-from hetrisk.core.reach.weights import fit_weighted, heaviest
+from hetrisk.core.reach.weights import fit_weighted, heaviest, weights_pay
 
 from .made import cells_of, table
 
@@ -209,6 +209,19 @@ def test_one_odd_environment_of_twenty_does_not_own_the_fit():
     found = fit_weighted(environments, np.ones(2, dtype=bool), 2.0)
     assert found.multipliers[7] == pytest.approx(environments.share[7] / SETTINGS.tail)
     assert found.coef[1, 0] > 0.0
+
+
+def test_weights_pay_where_a_minority_differs_and_not_where_noise_does():
+    rng = np.random.default_rng(1)
+    X, codes = rng.standard_normal((2000, 4)), (rng.random(2000) < 0.85).astype(int)
+    y = X.sum(axis=1) + 3.0 * (codes == 0) * X[:, 0] + rng.standard_normal(2000)
+
+    def pays(target):
+        cells = cells_of(X, target, codes)
+        return weights_pay(halves([cells], heterogeneity(cells, 1).environments), FULL, 2.0)
+
+    assert pays(y)
+    assert sum(pays(rng.permutation(y)) for _ in range(10)) <= 2
 
 
 def test_leaving_out_what_moves_removes_its_regret_and_leaving_out_the_rest_does_not():

@@ -179,11 +179,16 @@ def _rise(value: float, base: float) -> float:
 
 
 def leave_one_out(
-    environments: Environments, rivals: BoolArray, reach: float, names: tuple[str, ...]
+    environments: Environments,
+    rivals: BoolArray,
+    reach: float,
+    names: tuple[str, ...],
+    weighted: bool,
 ) -> tuple[EnvironmentScore, ...]:
     """Fit to all environments but one, for each; errors on the one left out.
 
-    The columns are chosen anew among the best sets met, so that the one left out has no say.
+    The columns are chosen anew among the best sets met, and the weights anew where ``weighted``, so
+    that the one left out has no say.
     """
     if len(environments.rows) < 3 or np.any(environments.partition > 0):
         return ()
@@ -193,7 +198,7 @@ def leave_one_out(
         rest = environments.without(e)
         best = rivals[int(np.argmin(evaluate_sets(rest, rivals).expected(reach)))]
         models = (
-            fit_weighted(rest, best, reach).coef,
+            fit_weighted(rest, best, reach if weighted else 0.0).coef,
             fit_set(rest, full).coef[0],
             _anchor(rest),
         )

@@ -21,9 +21,10 @@ from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.regret import Environments, fit_set, removed_share
+from hetrisk.core.reach.resampling import halves
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.strength import choose_strength
-from hetrisk.core.reach.weights import fit_weighted
+from hetrisk.core.reach.weights import fit_weighted, weights_pay
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -113,7 +114,8 @@ def decide(
         found = _plain(environments)
         drawn = curve(environments, found.line, reach, sets, again.lines(full, full), unit)
     prices = column_prices(environments, found.support, groups, reach)
-    scores = leave_one_out(environments, chosen.rivals, reach, names)
+    weighted = bool(found.multipliers.any())
+    scores = leave_one_out(environments, chosen.rivals, reach, names, weighted)
     return Decision(
         found.support,
         found.coef,
@@ -149,9 +151,11 @@ def _columns(
     cells: list[CellMoments], environments: Environments, support: BoolArray, reach: float
 ) -> _Model:
     """Leave columns out, and answer to the rows that suffer most on those that stay."""
-    fit = fit_weighted(environments, support, reach)
-    line = model_line(environments, fit.coef, support)
-    return _Model(support, fit.coef, fit.multipliers, line)
+    coef, multipliers = fit_set(environments, support).coef[0], np.zeros(len(environments.rows))
+    if weights_pay(halves(cells, environments), support, reach):
+        fit = fit_weighted(environments, support, reach)
+        coef, multipliers = fit.coef, fit.multipliers
+    return _Model(support, coef, multipliers, model_line(environments, coef, support))
 
 
 def _directions(

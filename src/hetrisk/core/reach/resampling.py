@@ -42,6 +42,21 @@ def _drawn(cells: CellMoments, random: np.random.Generator) -> CellMoments:
     )
 
 
+def halves(cells: list[CellMoments], environments: Environments) -> list[Environments]:
+    """The environments of every other fold, and those of the folds between."""
+    return [_half(cells, environments, side) for side in (0, 1)]
+
+
+def _half(cells: list[CellMoments], environments: Environments, side: int) -> Environments:
+    parts = []
+    for i, part in enumerate(cells):
+        chosen = np.arange(part.weight.shape[1]) % 2 == side
+        half = environments_of(part.merged_folds(chosen), environments.n_targets)
+        phi = environments.phi[environments.partition == i].mean()
+        parts.append(replace(half, phi=np.full(len(half.rows), phi)))
+    return combined(parts)
+
+
 @dataclass(frozen=True)
 class SetErrors:
     """Risk and regrets of m sets of columns in one resample: (m,) and (m, K), with own risks."""

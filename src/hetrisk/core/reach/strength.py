@@ -8,35 +8,23 @@ there it stops.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.reach.directions import fit_directions
-from hetrisk.core.reach.heterogeneity import environments_of
-from hetrisk.core.reach.regret import Environments, combined, gradient_shift, risk_of
+from hetrisk.core.reach.regret import Environments, gradient_shift, risk_of
+from hetrisk.core.reach.resampling import halves
 
 STRENGTHS = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # times the reach
 
 
 def choose_strength(cells: list[CellMoments], environments: Environments, reach: float) -> float:
     """The strength whose expected error at the reach is least on rows it was not fitted to."""
-    halves = [_half(cells, environments, side) for side in (0, 1)]
+    sides = halves(cells, environments)
     losses = []
     for times in STRENGTHS:
-        coef = [fit_directions(half, times * reach) for half in halves]
-        risk = np.mean([risk_of(halves[1 - i], coef[i])[0] for i in (0, 1)])
-        shift = np.mean([gradient_shift(halves[1 - i], coef[i]) for i in (0, 1)], axis=0)
+        coef = [fit_directions(side, times * reach) for side in sides]
+        risk = np.mean([risk_of(sides[1 - i], coef[i])[0] for i in (0, 1)])
+        shift = np.mean([gradient_shift(sides[1 - i], coef[i]) for i in (0, 1)], axis=0)
         losses.append(risk + reach**2 * max(float(shift.max()), 0.0))
     return STRENGTHS[int(np.argmin(losses))] * reach
-
-
-def _half(cells: list[CellMoments], environments: Environments, side: int) -> Environments:
-    parts = []
-    for i, part in enumerate(cells):
-        chosen = np.arange(part.weight.shape[1]) % 2 == side
-        half = environments_of(part.merged_folds(chosen), environments.n_targets)
-        phi = environments.phi[environments.partition == i].mean()
-        parts.append(replace(half, phi=np.full(len(half.rows), phi)))
-    return combined(parts)

@@ -11,8 +11,10 @@ Agarwal and Zhang 2022), and one odd environment of twenty owns the fit.
 
 By duality it is least squares with the rows of environment e counted 1 + k^2 w_e / share_e times,
 w_e <= share_e / tail the multipliers (they sum to at most one), so any model that takes sample
-weights can be fitted the same way. Because regret, not risk, is compared, an environment that is
-merely noisy gets no weight (compare group DRO). Regret within chance counts as none.
+weights can be fitted the same way. They are used where they pay on rows they were not fitted to
+(`weights_pay`): weights that follow the noise of a few rows do not. Because regret, not risk, is
+compared, an environment that is merely noisy gets no weight (compare group DRO). Regret within
+chance counts as none.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.core.reach.regret import Environments, fit_set, regret_of, risk_of
+from hetrisk.core.reach.regret import Environments, Fits, fit_set, regret_of, risk_of
 from hetrisk.core.reach.settings import SETTINGS
 
 STEPS = 60  # of the ascent on the multipliers; the answer moves by less than 1 % after 40
@@ -50,12 +52,12 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
         return best
     most = environments.share / SETTINGS.tail
     beyond = fits.regret - fits.chance
-    least = fits.risk + reach**2 * _tail(beyond, most)
+    least = _objective(environments, fits, best.coef, reach)
     multipliers = heaviest(beyond, most)
     for step in range(STEPS):
         coef = _least_squares(environments, columns, reach**2 * multipliers)
         beyond = regret_of(environments, coef, fits) - fits.chance
-        value = risk_of(environments, coef)[0] + reach**2 * _tail(beyond, most)
+        value = _objective(environments, fits, coef, reach)
         if value < least:
             least, best = value, WeightedFit(coef, multipliers)
         # Frank and Wolfe 1956: towards the weights that are the worst for this fit.
@@ -63,9 +65,22 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
     return best
 
 
-def _tail(values: FloatArray, most: FloatArray) -> float:
-    """Largest mean of ``values``, none counted below zero (see `heaviest`)."""
-    return float(heaviest(values, most) @ values)
+def weights_pay(sides: list[Environments], columns: BoolArray, reach: float) -> bool:
+    """Do weights fitted to either half of the rows do better on the other than none?"""
+    for fitted, other in (sides, sides[::-1]):
+        fits = fit_set(other, columns)
+        models = (fit_weighted(fitted, columns, reach).coef, fit_set(fitted, columns).coef[0])
+        weighted, plain = (_objective(other, fits, coef, reach) for coef in models)
+        if not weighted < plain:
+            return False
+    return True
+
+
+def _objective(environments: Environments, fits: Fits, coef: FloatArray, reach: float) -> float:
+    """Risk plus k^2 times the tail of the regrets beyond chance."""
+    beyond = regret_of(environments, coef, fits) - fits.chance
+    tail = float(heaviest(beyond, environments.share / SETTINGS.tail) @ beyond)
+    return float(risk_of(environments, coef)[0]) + reach**2 * tail
 
 
 def heaviest(values: FloatArray, most: FloatArray) -> FloatArray:
