@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetrisk.report.labels import (
+    brief,
     fixed,
     number,
     percent,
@@ -47,6 +48,13 @@ def test_shortened_text_is_short_and_keeps_both_ends(text, longest):
     if len(text) > longest:
         assert text.startswith(short.partition("…")[0] if "…" not in text else "")
         assert short[-1] == text[-1]
+
+
+@given(st.text(max_size=200) | texts, st.text(max_size=20), st.integers(4, 60), st.integers(0, 99))
+def test_a_brief_text_is_a_readable_one_shortened(text, other, longest, times):
+    """However long: times many repeats push the text past the length at which ends are read."""
+    whole = text + times * other + text
+    assert brief(whole, longest) == shortened(readable(whole), longest)
 
 
 @given(st.lists(texts, max_size=12))

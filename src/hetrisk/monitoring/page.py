@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hetrisk import __version__, atomic
 from hetrisk.monitoring.findings import Check, Status
-from hetrisk.report.labels import readable, shortened
+from hetrisk.report.labels import brief
 from hetrisk.report.page import dress, template
 
 WORD = {
@@ -31,7 +31,7 @@ def render_check(found: Check, title: str | None = None) -> str:
     place = reach.value if reach is not None and math.isfinite(reach.value) else None
     return template("check.html", "hetrisk.monitoring").render(
         c=found,
-        title=shortened(readable(title or "Check of new rows"), 200),
+        title=brief(title or "Check of new rows", 200),
         badge=badge,
         word=word,
         place=place,

@@ -19,12 +19,12 @@ from hetrisk.report.description import describe, pooled_sd
 from hetrisk.report.features import column_groups, grouped, table_columns
 from hetrisk.report.labels import (
     LONGEST_NAME,
+    brief,
     count_of,
     listed,
     number,
     percent,
     readable,
-    shortened,
     unique_labels,
 )
 from hetrisk.report.provenance import origin, provenance, stored_quality
@@ -58,7 +58,7 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
     found: EnvironmentSummary = final.environment_summary_
     columns = table_columns(model, final)
     features = grouped(columns, column_groups(model, final))
-    table, Z, environments, quality = _read_table(model, final, data)
+    table, Z, environments = _read_table(model, final, data)
     curve = curve_of(final, columns)
     n_rows = int(final.reference_.n_rows)
     return Summary(
@@ -80,7 +80,7 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
         spreads=spreads(found.feature_mean, found.feature_sd, Z, environments),
         distance=np.asarray(found.distance, dtype=float),
         steps=_steps(final.history_),
-        quality=stored_quality(model) or quality,
+        quality=_quality(model, final, Z, data),
         table=table,
         origin=origin(model),
         provenance=provenance(model, final),
@@ -122,14 +122,14 @@ def curve_of(final: Any, columns: tuple[Feature, ...]) -> Curve | None:
 def _sources(final: Any, columns: tuple[Feature, ...]) -> tuple[Source, ...]:
     return tuple(
         Source(
-            name=shortened(readable(source.name), LONGEST_NAME),
+            name=brief(source.name, LONGEST_NAME),
             kind=source.kind,
             n_environments=int(source.n_environments),
             p_value=float(source.p_value),
             score=max(float(source.score), 0.0),  # less than chance is not more news
             against="" if source.column is None else columns[source.column].label,
             used=bool(source.used),
-            sentence=shortened(readable(source.sentence), 2 * LONGEST_NAME),
+            sentence=brief(source.sentence, 2 * LONGEST_NAME),
         )
         for source in final.sources_
     )
@@ -183,7 +183,7 @@ def _steps(history: Sequence[Any]) -> tuple[Step, ...]:
             log_likelihood=float(record.log_likelihood),
             kept=tuple(bool(flag) for flag in record.support),
             chosen=bool(record.chosen),
-            note=shortened(readable(record.note), LONGEST_NAME) if record.note else "",
+            note=brief(record.note, LONGEST_NAME) if record.note else "",
         )
         for record in history
     )
@@ -191,10 +191,10 @@ def _steps(history: Sequence[Any]) -> tuple[Step, ...]:
 
 def _read_table(
     model: Any, final: Any, data: tuple[Any, Any] | None
-) -> tuple[TableSummary | None, FloatArray | None, FloatArray | None, Quality | None]:
-    """Summary of the table, the columns the model sees of it, environments and quality there."""
+) -> tuple[TableSummary | None, FloatArray | None, FloatArray | None]:
+    """Summary of the table, the columns the model sees of it, and environments there."""
     if data is None:
-        return None, None, None, None
+        return None, None, None
     try:
         X, y = data
     except (TypeError, ValueError):
@@ -204,7 +204,20 @@ def _read_table(
     environments = np.asarray(final.predict_environments(with_names(final, Z), y))
     prediction = np.asarray(model.predict(X))
     summary = TableSummary(len(y), _describe_target(final, y), _error(final, y, prediction))
-    return summary, Z, environments, assess(final, Z, y)
+    return summary, Z, environments
+
+
+def _quality(
+    model: Any, final: Any, Z: FloatArray | None, data: tuple[Any, Any] | None
+) -> Quality | None:
+    """Figures of merit as the model was stored with them; measured on the table where it was not.
+
+    To measure them may mean to search once a fold, so what is stored is not measured again.
+    """
+    stored = stored_quality(model)
+    if stored is not None or Z is None or data is None:
+        return stored
+    return assess(final, Z, np.asarray(data[1]))
 
 
 def _error(final: Any, y: Any, prediction: Any) -> float:

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from hetrisk.core.result import UNSEARCHED
 from hetrisk.estimators.frames import feature_groups
-from hetrisk.report.labels import LONGEST_LABEL, LONGEST_NAME, readable, shortened, unique_labels
+from hetrisk.report.labels import LONGEST_LABEL, LONGEST_NAME, brief, unique_labels
 from hetrisk.report.seen import encoder_of
 from hetrisk.report.summary import Decision, Feature
 
@@ -42,7 +42,7 @@ def _column(final: Any, j: int, name: object, label: str) -> Feature:
     searched = final.verdict_ != UNSEARCHED  # too few rows to search are too few to price
     return Feature(
         position=j,
-        name=shortened(readable(name), LONGEST_NAME),
+        name=brief(name, LONGEST_NAME),
         label=label,
         used=used,
         decision=_decision(used, gate, stability),
@@ -53,7 +53,7 @@ def _column(final: Any, j: int, name: object, label: str) -> Feature:
         p_value=float(evidence.p_value[j]),
         stability=stability,
         assumed=bool(evidence.assumed[j]),
-        reason=shortened(readable(evidence.reason[j]), 2 * LONGEST_NAME),
+        reason=brief(evidence.reason[j], 2 * LONGEST_NAME),
     )
 
 
@@ -99,8 +99,8 @@ def _merged(group: object, columns: list[Feature]) -> Feature:
     stability = _largest(c.stability for c in columns)
     return replace(
         worst,
-        name=shortened(readable(name), LONGEST_NAME),
-        label=shortened(readable(name), LONGEST_LABEL),
+        name=brief(name, LONGEST_NAME),
+        label=brief(name, LONGEST_LABEL),
         n_columns=len(columns),
         used=used,
         gate=gate,

@@ -31,9 +31,17 @@ def shortened(text: str, longest: int) -> str:
     return f"{text[: longest - tail - 1]}…{text[-tail:]}"
 
 
+def brief(text: object, longest: int) -> str:
+    """Return what `readable` and then `shortened` would, reading only the ends of a long text."""
+    whole = str(text)
+    # Spelling out never shortens, so the middle of a text this long is cut whatever it holds.
+    ends = whole if len(whole) <= 4 * longest else whole[: 2 * longest] + whole[-2 * longest :]
+    return shortened(readable(ends), longest)
+
+
 def unique_labels(names: Iterable[object], longest: int = LONGEST_LABEL) -> tuple[str, ...]:
     """Short readable labels; names that look alike once shortened are numbered by position."""
-    labels = [shortened(readable(name), longest) for name in names]
+    labels = [brief(name, longest) for name in names]
     # Again while any are alike: a numbered label may be what another column is called.
     while len(set(labels)) < len(labels):
         count = Counter(labels)

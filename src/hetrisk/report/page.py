@@ -22,14 +22,13 @@ from hetrisk.core.result import UNSEARCHED
 from hetrisk.report import curves, pictures
 from hetrisk.report.extraction import summarize
 from hetrisk.report.labels import (
+    brief,
     count_of,
     fixed,
     number,
     percent,
     precise,
     probability,
-    readable,
-    shortened,
     tick,
 )
 from hetrisk.report.summary import Action, Decision, Feature, Summary, by_importance
@@ -96,7 +95,7 @@ def render_summary(summary: Summary, title: str | None = None) -> str:
     if title is None:
         title = TITLE if summary.origin is None else f"{TITLE}: {summary.origin.target}"
     return template("page.html").render(
-        s=summary, title=shortened(readable(title), 200), **dress(), **_derived(summary)
+        s=summary, title=brief(title, 200), **dress(), **_derived(summary)
     )
 
 
@@ -189,7 +188,7 @@ def imbalance(s: Summary) -> str:
     q = s.quality
     if q is None or not q.imbalanced or q.rarest is None or q.commonest is None:
         return ""
-    rare, common = (shortened(readable(name), 48) for name, _ in (q.rarest, q.commonest))
+    rare, common = (brief(name, 48) for name, _ in (q.rarest, q.commonest))
     return (
         f"Only {percent(q.rarest[1])} of the rows are {rare}: always saying {common} would be "
         f"wrong in {percent(1 - q.commonest[1])} of them. Balanced accuracy and AUC say more "

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from hetrisk import __version__
 from hetrisk.estimators.quality import Quality
-from hetrisk.report.labels import LONGEST_NAME, readable, shortened
+from hetrisk.report.labels import LONGEST_NAME, brief, readable, shortened
 from hetrisk.report.summary import Origin, Provenance
 from hetrisk.tables import TableEncoder
 
@@ -42,7 +42,7 @@ def origin(model: Any) -> Origin | None:
         ),
         left_out=tuple((_short(out.name), _short(out.reason)) for out in description.left_out),
         leaks=tuple(
-            (_short(leak.column), leak.kind, shortened(readable(leak.sentence), 2 * LONGEST_NAME))
+            (_short(leak.column), leak.kind, brief(leak.sentence, 2 * LONGEST_NAME))
             for leak in description.leaks
         ),
     )
@@ -75,7 +75,7 @@ def provenance(model: Any, final: Any) -> Provenance:
 def _settings(final: BaseEstimator) -> tuple[tuple[str, str, bool], ...]:
     defaults = inspect.signature(type(final).__init__).parameters
     return tuple(
-        (key, shortened(readable(repr(value)), 120), repr(value) == repr(defaults[key].default))
+        (key, brief(repr(value), 120), repr(value) == repr(defaults[key].default))
         for key, value in final.get_params(deep=False).items()
     )
 
@@ -110,4 +110,4 @@ def _code(model: Any, name: str) -> str:
 
 
 def _short(text: object) -> str:
-    return shortened(readable(text), LONGEST_NAME)
+    return brief(text, LONGEST_NAME)
