@@ -17,6 +17,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -469,8 +470,9 @@ def _named_shares(rows: Blocks, environments: Any) -> tuple[tuple[str, float], .
     elif environments is None or not isinstance(rows, ArrayBlocks) or np.ndim(environments) != 1:
         return ()
     else:
-        names, found = np.unique(np.asarray(environments).astype(str), return_counts=True)
-        counts = found.astype(np.float64)
+        codes, found = pd.factorize(np.asarray(environments), use_na_sentinel=False)
+        names, place = np.unique(np.asarray(found).astype(str), return_inverse=True)
+        counts = np.bincount(place, np.bincount(codes, minlength=len(found)))
     shares = sorted(zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True))
     return tuple((str(name), float(share)) for name, share in shares)
 

@@ -95,13 +95,18 @@ def measure(rows: RowSource, environments: tuple[tuple[str, float], ...] = ()) -
 
 def _columns(rows: Rows) -> FloatArray:
     """(n, d + 1) features and target of the rows that count."""
-    return np.column_stack([rows.X, rows.y])[rows.weight > 0]
+    Z = np.column_stack([rows.X, rows.y])
+    counts = rows.weight > 0
+    return Z if counts.all() else Z[counts]
 
 
 def _extremes(rows: Rows) -> _Extremes:
     Z = _columns(rows)
     columns = column_spread(Rows(Z[:, :-1], Z[:, -1], np.ones(len(Z))))
-    return _Extremes(len(Z), columns, np.all((Z == 0) | (Z == 1), axis=0))
+    indicator = np.isin(columns.low, (0.0, 1.0)) & np.isin(columns.high, (0.0, 1.0))
+    kinds = Z[:, indicator]
+    indicator[indicator] = np.all((kinds == 0) | (kinds == 1), axis=0)
+    return _Extremes(len(Z), columns, indicator)
 
 
 def _shares_below(Z: FloatArray, points: FloatArray) -> FloatArray:
