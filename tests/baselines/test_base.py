@@ -77,6 +77,29 @@ def test_units_do_not_matter(kind):
         np.testing.assert_allclose(larger.coef_, 1e4 * model.coef_, rtol=1e-4, atol=1e-2)
 
 
+@pytest.mark.parametrize("kind", [k for k in ESTIMATORS if not k.standardise])
+@pytest.mark.parametrize("unit", [1e-200, 1e-120, 1e120, 1e200])
+def test_a_radius_goes_along_with_the_unit_however_large_or_small(kind, unit):
+    X, y, environments = rows_of(kind)
+    model = fitted(kind, X, y, environments, radius=0.5)
+    scaled = fitted(kind, X * unit, y, environments, radius=0.5 * unit)
+    np.testing.assert_allclose(scaled.coef_ * unit, model.coef_, rtol=1e-3)
+    far = fitted(kind, X * unit, y, environments, radius=0.5)  # nothing to it, or everything
+    assert (np.abs(far.coef_ * unit).max() > 0.1) == (unit > 1)
+    if abs(np.log10(unit)) < 150:
+        model = fitted(kind, X, y, environments, gamma=5.0)
+        scaled = fitted(kind, X * unit, y, environments, gamma=5.0 / unit**2)
+        np.testing.assert_allclose(scaled.coef_ * unit, model.coef_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_a_target_may_be_as_large_or_small(unit):
+    X, y, _ = rows_of(WassersteinDRORegressor)
+    model, scaled = (WassersteinDRORegressor(0.5).fit(X, t) for t in (y, y * unit))
+    np.testing.assert_allclose(scaled.coef_ / unit, model.coef_, rtol=1e-6)
+    assert scaled.choices_[0].value == 0.5
+
+
 @pytest.mark.parametrize("kind", LABELLED)
 def test_labels_and_their_matrix_say_the_same(kind):
     X, y, environments = rows_of(kind)

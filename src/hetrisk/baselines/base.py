@@ -90,6 +90,7 @@ class LinearRegressorBase(RegressorMixin, Method):
             scale.target(target),
             _occupied(environments, len(target)),
             SquaredRisks,
+            *_units(scale),
         )
         weights, choice = self._solve(problem)
         self.coef_, self.intercept_ = _original(scale, weights)
@@ -127,7 +128,9 @@ class LinearClassifierBase(ClassifierMixin, Method):
         Z, shares = with_ones(scale.features(rows[0])), _occupied(environments, len(codes))
         targets = [codes == c for c in range(len(self.classes_))]
         solved = [
-            self._solve(Problem(Z, target.astype(np.float64), shares, LogisticRisks))
+            self._solve(
+                Problem(Z, target.astype(np.float64), shares, LogisticRisks, *_units(scale))
+            )
             for target in (targets[1:] if len(targets) == 2 else targets)
         ]
         original = [_original(scale, weights) for weights, _ in solved]
@@ -182,6 +185,11 @@ def _occupied(environments: ArrayLike | None, n_rows: int) -> FloatArray:
         return np.ones((n_rows, 1))
     shares, _ = memberships(environments, n_rows)
     return shares[:, shares.sum(axis=0) > 0]
+
+
+def _units(scale: Scale) -> tuple[float, float]:
+    """Return the unit of the columns (of the first, where each has its own) and the target's."""
+    return float(scale.spread[0]), float(scale.spread[-1])
 
 
 def _original(scale: Scale, weights: FloatArray) -> tuple[FloatArray, float]:

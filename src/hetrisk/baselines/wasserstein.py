@@ -42,6 +42,7 @@ from hetrisk.core.numerics.rows import FloatArray, Rows
 
 START_RIDGE = 1e-3
 MAX_EVALUATIONS = 200  # separable classes put kinks into the robust risk, where steps get short
+MAX_COST = 1e100  # a cost beyond it moves no row; below its inverse, every row
 RADII = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 
 
@@ -176,6 +177,23 @@ def logistic_weights(
     return minimum(objective, v, bounds, MAX_EVALUATIONS)[:-1]
 
 
+def scaled_radius(problem: Problem, radius: float) -> float:
+    """Return a radius in the user's units as one in those of the problem.
+
+    From the size of the rows on theta = 0 is best whatever y is (Cauchy-Schwarz: |E r x| is at
+    most sqrt(E r^2 E |x|^2)): a larger radius changes nothing, and may be too large to square.
+    """
+    size = math.sqrt(float(np.mean(np.sum(problem.Z**2, axis=1))))  # at least 1: Z holds ones
+    return min(radius / problem.unit, 2 * size)
+
+
+def scaled_gamma(problem: Problem, gamma: float) -> float:
+    """Return a cost in the user's units as one in those of the problem; infinite if too large."""
+    with np.errstate(over="ignore", under="ignore"):
+        cost = np.float64(gamma) * np.float64(problem.unit / problem.target_unit) ** 2
+    return math.inf if cost > MAX_COST else max(float(cost), 1 / MAX_COST)
+
+
 class _WassersteinDRO(Method):
     strength = "radius"
     values = RADII
@@ -240,11 +258,12 @@ class WassersteinDRORegressor(_WassersteinDRO, LinearRegressorBase):
 
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         path = RidgePath.of(problem)
-        balances = [partial(radius_balance, path=path, radius=radius) for radius in values]
+        radii = [scaled_radius(problem, radius) for radius in values]
+        balances = [partial(radius_balance, path=path, radius=radius) for radius in radii]
         return [path.weights(path.root(balance)) for balance in balances]
 
     def _gamma_weights(self, problem: Problem, gamma: float) -> FloatArray:
-        path = RidgePath.of(problem)
+        path, gamma = RidgePath.of(problem), scaled_gamma(problem, gamma)
         balance = partial(gamma_balance, path=path, gamma=gamma)
         return path.weights(path.root(balance) if np.isfinite(gamma) else 0.0)
 
@@ -276,13 +295,13 @@ class WassersteinDROClassifier(_WassersteinDRO, LinearClassifierBase):
         # The problem is convex: the start only has to be near. A ridge fit is, where classes
         # that can be separated send plain logistic regression towards infinity.
         w = risks.minimiser(risks.share, ridge=START_RIDGE)
-        for radius in values:
+        for radius in (scaled_radius(problem, value) for value in values):
             w = logistic_weights(problem, radius, None, w) if radius > 0 else w
             path.append(w if radius > 0 else risks.erm())
         return path
 
     def _gamma_weights(self, problem: Problem, gamma: float) -> FloatArray:
-        risks = problem.pooled()
+        risks, gamma = problem.pooled(), scaled_gamma(problem, gamma)
         if not np.isfinite(gamma):
             return risks.erm()
         start = risks.minimiser(risks.share, ridge=START_RIDGE)
