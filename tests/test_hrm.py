@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from hetrisk import (
     InvariantRegressor,
 )
 from hetrisk.blocks import ArrayBlocks, ParquetBlocks
+from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.result import UNSTABLE
 from hetrisk.datasets import load_task
 from hetrisk.estimators import hrm
@@ -179,6 +181,19 @@ def test_labels_of_any_type(labels, task):
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
         np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
         assert model.coef_.shape == (1, 10)
+
+
+def test_a_model_of_all_columns_is_fitted_once(monkeypatch):
+    """Many classes take seconds a fit: plain ERM, the final model and the summary share one."""
+    fits = Mock(side_effect=fit_glm)
+    monkeypatch.setattr("hetrisk.estimators.final.fit_glm", fits)
+    X = np.random.default_rng(0).normal(size=(240, 3))
+    y = np.digitize(X[:, 0] + X[:, 1], np.linspace(-2, 2, 11))
+    model = HRMClassifier(reach=0).fit(X, y)
+    assert len(model.classes_) == 12
+    assert model.support_.all()
+    assert fits.call_count == 1
+    np.testing.assert_array_equal(np.atleast_2d(model.erm_coef_), model.coef_)
 
 
 def test_multiclass(task):

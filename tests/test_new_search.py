@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.utils._param_validation import StrOptions
 
 from hetrisk import HRMClassifier, HRMRegressor, HRMSelector, modelfile
 from hetrisk.core.pricing import one_environment, priced
@@ -41,7 +42,7 @@ def first_half(rows, family, groups, settings):
 def registered(monkeypatch):
     """The one line, and the constraint that is made of it."""
     monkeypatch.setitem(hrm.METHODS, NAME, first_half)
-    options = hrm.StrOptions(set(hrm.METHODS))
+    options = StrOptions(set(hrm.METHODS))
     for kind in (HRMRegressor, HRMClassifier, HRMSelector):
         monkeypatch.setitem(kind._parameter_constraints, "method", [options])
 

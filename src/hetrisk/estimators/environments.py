@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.comparison import (
@@ -23,7 +25,6 @@ from hetrisk.core.numerics.linear import risk as mean_square
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, Rows, Summed
-from hetrisk.estimators.final import plain_fit
 from hetrisk.estimators.scales import Scale
 
 Losses = Callable[[Rows], FloatArray]
@@ -72,13 +73,15 @@ def summarise(
     partition: Partition,
     scale: Scale,
     model: Losses,
+    plain: tuple[FloatArray, FloatArray],
     linear: tuple[FloatArray, float] | None = None,
     environments: Moments | None = None,
 ) -> EnvironmentSummary:
     """Describe the environments of a partition of standardised rows.
 
     ``model`` returns the loss of the fitted model on each row of a block (squared error or
-    0/1), on the standardised scale. Where the model is ``linear`` (coefficients and intercept, on
+    0/1), on the standardised scale; ``plain`` are coefficients and intercept of plain ERM on
+    that scale. Where the model is ``linear`` (coefficients and intercept, on
     that scale) and the moments of the ``environments`` are known, no row is looked at.
     """
     if linear is not None and environments is not None:
@@ -90,9 +93,8 @@ def summarise(
         )
     else:
         fits, m = environment_fits(rows, family, partition), environment_moments(rows, partition)
-        coef, intercept = plain_fit(rows, family)
-        plain = partial(linear_losses, family=family, coef=coef, intercept=intercept)
-        sums = rows.sum(partial(_loss_pass, partition=partition, models=(model, plain)))
+        erm = partial(linear_losses, family=family, coef=plain[0], intercept=plain[1])
+        sums = rows.sum(partial(_loss_pass, partition=partition, models=(model, erm)))
         risk, risk_erm = sums.loss / np.maximum(sums.weight, TINY)
     risk, risk_erm = (family.risk(r, float(scale.spread[-1])) for r in (risk, risk_erm))
     variances = np.diagonal(m.covariance, axis1=1, axis2=2)[:, :-1]
@@ -118,6 +120,17 @@ def linear_losses(
     if eta.ndim == 2 and eta.shape[1] == 1:  # two classes: one row of coefficients, one margin
         eta = eta[:, 0]
     return family.loss(rows.y, eta)
+
+
+def model_losses(
+    rows: Rows, model: Any, support: Any, scale: Scale, labels: Callable[[FloatArray], np.ndarray]
+) -> FloatArray:
+    """Squared error on the standardised scale, or 0/1 error, of a fitted estimator."""
+    X = rows.X * scale.spread[:-1] + scale.centre[:-1]
+    predicted = model.predict(X[:, support])
+    if is_classifier(model):
+        return (predicted != labels(rows.y)).astype(np.float64)
+    return (rows.y - scale.target(predicted)) ** 2
 
 
 def _loss_pass(rows: Rows, partition: Partition, models: tuple[Losses, ...]) -> _LossSums:

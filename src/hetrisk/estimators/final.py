@@ -28,11 +28,17 @@ from hetrisk.core.result import SearchResult
 SAMPLE_ROWS = 200_000  # most rows an estimator that is not linear is fitted on, out of core
 
 
-def linear_fit(rows: Blocks, family: Family, found: SearchResult) -> tuple[FloatArray, FloatArray]:
+def linear_fit(
+    rows: Blocks,
+    family: Family,
+    found: SearchResult,
+    plain: tuple[FloatArray, FloatArray],
+) -> tuple[FloatArray, FloatArray]:
     """Coefficients and intercept of the linear model of a search, on standardised rows.
 
     The search's own, where it gives them; else a refit on the support, or on the directions, by
-    least squares or logistic regression, rows counted as the search says.
+    least squares or logistic regression, rows counted as the search says. On all columns, all
+    rows counting alike, that is ``plain``.
     """
     if found.coef is not None and found.intercept is not None:
         return found.coef, np.asarray(found.intercept, dtype=float)
@@ -40,6 +46,8 @@ def linear_fit(rows: Blocks, family: Family, found: SearchResult) -> tuple[Float
         rows = rows.viewed(Reweigh(found.row_factors))
     if found.directions is not None and found.offsets is not None:
         return _direction_fit(rows, family, found.directions, found.offsets)
+    if found.row_factors is None and found.support.all():
+        return plain
     return plain_fit(rows, family, found.support)
 
 

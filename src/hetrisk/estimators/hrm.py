@@ -1,347 +1,37 @@
-"""Heterogeneous risk minimisation as scikit-learn estimators.
+"""Heterogeneous risk minimisation as scikit-learn estimators: numbers, and labels.
 
-The estimators check the input, standardise the rows, hand them to a search
-(`METHODS`), fit the final model on the features the search selected, and translate everything
-to the user's columns and scale.
+What the two share is in `hetrisk.estimators.base`.
 """
 
 from __future__ import annotations
 
-import inspect
-import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, is_classifier
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.extmath import softmax
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
-from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
-from hetrisk.blocks import as_blocks as as_far_blocks
-from hetrisk.blocks.stream import single_blas_thread
-from hetrisk.core import search
-from hetrisk.core.drift.reference import measure
-from hetrisk.core.numerics.comparison import membership
+from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
-from hetrisk.core.result import UNSTABLE, SearchResult, SearchSettings
+from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.estimators.base import METHODS, HRMBase, UnstableWarning
 from hetrisk.estimators.checks import (
     check_classification_rows,
     check_regression_rows,
-    feature_gates,
-    workers,
 )
-from hetrisk.estimators.environments import EnvironmentSummary, linear_losses, summarise
+from hetrisk.estimators.environments import EnvironmentSummary
 from hetrisk.estimators.final import (
-    SAMPLE_ROWS,
-    Reweigh,
-    few_rows,
-    fit_estimator,
-    linear_fit,
     linear_regression,
     logistic_regression,
-    plain_fit,
 )
-from hetrisk.estimators.frames import feature_groups, kept
-from hetrisk.estimators.inputs import as_blocks, by_features
-from hetrisk.estimators.representation import FittedReprMixin
-from hetrisk.estimators.scales import Scale, measure_scale
-from hetrisk.estimators.side import SideInformation, kept_columns, read_side, side_of
+from hetrisk.estimators.inputs import by_features
 
 __all__ = ["METHODS", "EnvironmentSummary", "HRMClassifier", "HRMRegressor", "UnstableWarning"]
 
-Search = Callable[[Any, Family, IntArray, SearchSettings], SearchResult]
-METHODS: dict[str, Search] = {
-    "auto": search.discover,
-    "gates": search.discover_by_gates,
-    "gates-literal": search.discover_to_the_letter,
-}
 
-
-class UnstableWarning(UserWarning):
-    """Environments differ, but no answer is safe: plain ERM is used."""
-
-
-class _HRM(FittedReprMixin, BaseEstimator, ABC):
-    """What regression, classification and selection share: parameters, search, final model."""
-
-    coef_: Any
-    intercept_: Any
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "method": [StrOptions(set(METHODS))],
-        "reach": [Interval(Real, 0, None, closed="left")],
-        "form": [StrOptions({"columns", "directions"})],
-        "n_environments": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
-        "max_rounds": [Interval(Integral, 1, None, closed="left")],
-        "final_estimator": [HasMethods(["fit", "predict"]), None],
-        "invariance_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "gate_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "gate_noise": [Interval(Real, 0, None, closed="neither")],
-        "feature_groups": ["array-like", None],
-        "keep": ["array-like", str, Integral, None],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        method: str = "auto",
-        reach: float = 2.0,
-        form: str = "columns",
-        n_environments: int | str = "auto",
-        max_rounds: int = 10,
-        final_estimator: Any = None,
-        invariance_penalty: float | str = "auto",
-        gate_penalty: float | str = "auto",
-        gate_noise: float = 0.1,
-        feature_groups: Any = None,
-        keep: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.method = method
-        self.reach = reach
-        self.form = form
-        self.n_environments = n_environments
-        self.max_rounds = max_rounds
-        self.final_estimator = final_estimator
-        self.invariance_penalty = invariance_penalty
-        self.gate_penalty = gate_penalty
-        self.gate_noise = gate_noise
-        self.feature_groups = feature_groups
-        self.keep = keep
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        environments: Any = None,
-        hints: Any = None,
-        sample_weight: Any = None,
-    ) -> Any:
-        """Find relations that differ between environments, and fit the model that breaks later.
-
-        Parameters
-        ----------
-        X : (n, d) array, pandas or polars DataFrame (categories, dates and missing values
-            included: see `hetrisk.estimators.frames`), or `hetrisk.blocks.Blocks` that hold
-            features, target, weights, environments and hints together (then the others stay None).
-        y : (n,) target.
-        environments : (n,) labels or (n, K) responsibilities: where each row comes from. The
-            search uses these and looks for no others.
-        hints : (n,) or (n, m) array, Series or DataFrame of numbers, dates or categories, missing
-            values allowed: columns that may go along with where rows come from. Never features.
-        sample_weight : (n,) non-negative weights.
-
-        Returns
-        -------
-        self
-        """
-        self._check_settings(environments, hints)
-        if is_out_of_core(X):
-            X = as_far_blocks(X, y, sample_weight, environments, hints)
-            y = sample_weight = None
-        rows, family = self._check(X, y, sample_weight)
-        rows, side = _carrying(rows, environments, hints)
-        scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
-        standard = rows.standardised(scale.centre, scale.divisor)
-        groups = feature_gates(feature_groups(self), rows.n_features)
-        with single_blas_thread():  # many small products: threads would wait for each other
-            found = METHODS[self.method](standard, family, groups, self._settings(rows, side))
-        self._family, self._scale, self._partition = family, scale, found.partition
-        self._keep_result(found, scale)
-        self._fit_final(rows, standard, found)
-        self.reference_ = measure(rows, _named_shares(rows, environments))
-        self.environment_summary_ = summarise(
-            standard,
-            family,
-            found.partition,
-            scale,
-            self._row_losses(),
-            self._standard_line() if self.final_estimator is None else None,
-            found.moments,
-        )
-        self._environment_proba = None
-        if isinstance(rows, ArrayBlocks):
-            seen = standard if found.partition.needs_features else rows
-            self._environment_proba = seen.collect(partial(membership, partition=found.partition))
-        if found.verdict == UNSTABLE:
-            warnings.warn(f"{found.reason} Plain ERM is used.", UnstableWarning, stacklevel=2)
-        return self
-
-    def predict_environments(self, X: Any, y: Any = None) -> IntArray:
-        """(n,) environment each row most probably belongs to.
-
-        Rows out of core are passed as to `fit`. For more of them than the answer should take
-        memory for, see `hetrisk.estimators.predictions.write_environments`.
-        """
-        return self.predict_environment_proba(X, y).argmax(axis=1)
-
-    def predict_environment_proba(self, X: Any, y: Any = None) -> FloatArray:
-        """(n, K) probability that each row belongs to each environment."""
-        check_is_fitted(self, "support_")
-        return self._standardised(X, y).collect(partial(membership, partition=self._partition))
-
-    @property
-    def environment_proba_(self) -> FloatArray:
-        """(n, K) probability that each training row belongs to each environment."""
-        check_is_fitted(self, "support_")
-        if self._environment_proba is None:
-            raise AttributeError(
-                "environment_proba_ and environments_ are not held for rows out of core; "
-                "call predict_environments(X, y) on the rows of interest."
-            )
-        return self._environment_proba
-
-    @property
-    def environments_(self) -> IntArray:
-        """(n,) environment of each training row: the most probable one."""
-        return self.environment_proba_.argmax(axis=1)
-
-    def _check_settings(self, environments: Any, hints: Any) -> None:
-        if self.form == "directions" and self.final_estimator is not None:
-            raise ValueError(
-                "form='directions' shrinks the coefficients of a linear model; final_estimator "
-                f"must be None, got {self.final_estimator!r}."
-            )
-        defaults = inspect.signature(_HRM.__init__).parameters
-        for name in ("invariance_penalty", "gate_penalty", "gate_noise"):
-            if self.method != "gates" and getattr(self, name) != defaults[name].default:
-                raise ValueError(
-                    f"{name} has no meaning with method={self.method!r}, which needs no tuning: "
-                    f"leave it out or use method='gates'; got {getattr(self, name)!r}."
-                )
-        if self.method == "gates" and (environments is not None or hints is not None):
-            raise ValueError(
-                "method='gates' infers environments itself; with environments or hints use "
-                "method='auto', or InvariantRegressor and InvariantClassifier."
-            )
-
-    def _settings(self, rows: Blocks, side: SideInformation) -> SearchSettings:
-        def given(value: Any) -> Any:
-            return None if value == "auto" else value
-
-        names = getattr(self, "feature_names_in_", None)
-        return SearchSettings(
-            reach=float(self.reach),
-            form=self.form,
-            keep=kept_columns(kept(self), names, rows.n_features),
-            environments=side.labels,
-            hints=side.hints,
-            feature_names=None if names is None else tuple(map(str, names)),
-            n_environments=given(self.n_environments),
-            max_rounds=self.max_rounds,
-            invariance_penalty=given(self.invariance_penalty),
-            gate_penalty=given(self.gate_penalty),
-            gate_noise=self.gate_noise,
-            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            verbose=_print if self.verbose else _silent,
-            run=workers(self.n_jobs),
-        )
-
-    def _keep_result(self, found: SearchResult, scale: Scale) -> None:
-        self.support_ = found.support & ~scale.constant
-        self.gates_ = np.where(scale.constant, 0.0, found.gates)
-        self.evidence_, self.sources_ = found.evidence, found.sources
-        self.reach_curve_ = found.curve.scaled(float(scale.spread[-1]))
-        self.break_even_ = found.curve.break_even
-        self.stability_, self.n_resamples_ = found.stability, found.n_resamples
-        self.leave_one_out_ = tuple(
-            replace(
-                score,
-                error=score.error * scale.spread[-1],
-                error_erm=score.error_erm * scale.spread[-1],
-                error_anchor=score.error_anchor * scale.spread[-1],
-            )
-            for score in found.leave_one_out
-        )
-        self.verdict_, self.verdict_reason_ = found.verdict, found.reason
-        self.environment_labels_ = found.environment_names
-        self.history_ = list(found.history)
-        self.n_rounds_ = len({record.round for record in found.history})
-
-    def _fit_final(self, rows: Blocks, standard: Blocks, found: SearchResult) -> None:
-        coef, intercept = plain_fit(standard, self._family, known=found.moments)
-        self.erm_coef_ = self._scale.coef(coef)
-        self.erm_intercept_ = self._scale.intercept(coef, intercept)
-        if self.final_estimator is None:
-            coef, intercept = linear_fit(standard, self._family, found)
-            if few_rows(rows, self.support_) and self._family.closed_form:
-                self.verdict_reason_ += (
-                    f" With {rows.n_rows} rows for {int(self.support_.sum())} columns it is fitted "
-                    "with a ridge, chosen by cross-validation."
-                )
-            self.coef_ = self._scale.coef(coef)
-            self.intercept_ = self._scale.intercept(coef, intercept)
-            self.final_estimator_ = self._linear_model()
-            return
-        sample = rows.sample(SAMPLE_ROWS if not isinstance(rows, ArrayBlocks) else rows.n_rows, 0)
-        if found.row_factors is not None and has_fit_parameter(
-            self.final_estimator, "sample_weight"
-        ):
-            sample = Reweigh(found.row_factors)(sample)
-        target = self._labels(sample.y)
-        self.final_estimator_ = fit_estimator(self.final_estimator, sample, self.support_, target)
-
-    def _standard_line(self) -> tuple[Any, Any]:
-        """Coefficients and intercept of the linear model on standardised rows."""
-        coef = self.coef_ * self._scale.spread[:-1] / self._scale.spread[-1]
-        shift = self.intercept_ + self.coef_ @ self._scale.centre[:-1] - self._scale.centre[-1]
-        return coef, shift / self._scale.spread[-1]
-
-    def _row_losses(self) -> Callable[[Rows], FloatArray]:
-        if self.final_estimator is None:
-            coef, intercept = self._standard_line()
-            return partial(linear_losses, family=self._family, coef=coef, intercept=intercept)
-        return partial(
-            _model_losses,
-            model=self.final_estimator_,
-            support=self.support_,
-            scale=self._scale,
-            labels=self._labels,
-        )
-
-    def _standardised(self, X: Any, y: Any) -> Blocks:
-        """Rows as the search saw them."""
-        rows = as_blocks(self, X, y, labels=is_classifier(self), reset=False)
-        if is_classifier(self):
-            rows = rows.encoded(self.classes_)
-        return rows.standardised(self._scale.centre, self._scale.divisor)
-
-    @abstractmethod
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        """Rows in blocks, and the family of their target."""
-
-    @abstractmethod
-    def _linear_model(self) -> Any:
-        """Return the linear model as a scikit-learn estimator on the selected columns."""
-
-    def _on_support(self, name: str) -> Callable[[FloatArray], np.ndarray]:
-        """Return a method of the final model, as a function of all columns."""
-        check_is_fitted(self, "support_")
-        method = getattr(self.final_estimator_, name)
-        return partial(_selected, method=method, support=self.support_)
-
-    def _labels(self, y: FloatArray) -> np.ndarray:
-        return y
-
-
-class HRMRegressor(RegressorMixin, _HRM):
+class HRMRegressor(RegressorMixin, HRMBase):
     """Regression that keeps working when environments shift.
 
     Parameters
@@ -429,7 +119,7 @@ class HRMRegressor(RegressorMixin, _HRM):
         return linear_regression(self.coef_[self.support_], self.intercept_)
 
 
-class HRMClassifier(ClassifierMixin, _HRM):
+class HRMClassifier(ClassifierMixin, HRMBase):
     """Classification that keeps working when environments shift.
 
     Binary or multiclass, labels of any type. Parameters and attributes are those of
@@ -463,25 +153,6 @@ class HRMClassifier(ClassifierMixin, _HRM):
         return self.classes_[y.astype(int)]
 
 
-def _named_shares(rows: Blocks, environments: Any) -> tuple[tuple[str, float], ...]:
-    """Name and share of each environment given as a label a row."""
-    if rows.environment_labels is not None:
-        names, counts = rows.environment_labels.astype(str), rows.sum(_environment_rows)
-    elif environments is None or not isinstance(rows, ArrayBlocks) or np.ndim(environments) != 1:
-        return ()
-    else:
-        codes, found = pd.factorize(np.asarray(environments), use_na_sentinel=False)
-        names, place = np.unique(np.asarray(found).astype(str), return_inverse=True)
-        counts = np.bincount(place, np.bincount(codes, minlength=len(found)))
-    shares = sorted(zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True))
-    return tuple((str(name), float(share)) for name, share in shares)
-
-
-def _environment_rows(rows: Rows) -> FloatArray:
-    assert rows.environments is not None  # asked for only where rows carry them
-    return rows.environments.sum(axis=0)
-
-
 def _line(X: FloatArray, coef: FloatArray, intercept: float) -> FloatArray:
     return X @ coef + intercept
 
@@ -489,34 +160,3 @@ def _line(X: FloatArray, coef: FloatArray, intercept: float) -> FloatArray:
 def _class_shares(X: FloatArray, coef: FloatArray, intercept: FloatArray) -> FloatArray:
     eta = X @ coef.T + intercept
     return softmax(eta if len(coef) > 1 else np.hstack([0 * eta, eta]))
-
-
-def _selected(X: FloatArray, method: Callable[[FloatArray], Any], support: BoolArray) -> np.ndarray:
-    return np.asarray(method(X[:, support]))
-
-
-def _model_losses(
-    rows: Rows, model: Any, support: Any, scale: Scale, labels: Callable[[FloatArray], np.ndarray]
-) -> FloatArray:
-    """Squared error on the standardised scale, or 0/1 error, of a fitted estimator."""
-    X = rows.X * scale.spread[:-1] + scale.centre[:-1]
-    predicted = model.predict(X[:, support])
-    if is_classifier(model):
-        return (predicted != labels(rows.y)).astype(np.float64)
-    return (rows.y - scale.target(predicted)) ** 2
-
-
-def _print(message: str) -> None:
-    print(message)
-
-
-def _silent(message: str) -> None:
-    """Say nothing."""
-
-
-def _carrying(rows: Blocks, environments: Any, hints: Any) -> tuple[Blocks, SideInformation]:
-    """Rows that carry what is known about them, and a description of it."""
-    if not isinstance(rows, ArrayBlocks):
-        return rows, side_of(rows)
-    side = read_side(environments, hints, rows.n_rows)
-    return rows.carrying(side.shares, side.values), side

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import is_out_of_core
 from hetrisk.core.numerics.rows import BoolArray
+from hetrisk.estimators.base import HRMBase
 from hetrisk.estimators.frames import encoded
-from hetrisk.estimators.hrm import _HRM, HRMClassifier, HRMRegressor
+from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 
 TASKS = {"regression": HRMRegressor, "classification": HRMClassifier}
 
@@ -39,7 +40,7 @@ leave_one_out_, verdict_, verdict_reason_, history_, n_rounds_ : as in `HRMRegre
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{k: v for k, v in _HRM._parameter_constraints.items() if k != "final_estimator"},
+        **{k: v for k, v in HRMBase._parameter_constraints.items() if k != "final_estimator"},
         "task": [StrOptions({"auto", *TASKS})],
     }
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetrisk.blocks import Blocks
+from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.blocks.hints import as_frame, described, hint_numbers
 from hetrisk.blocks.labels import as_numbers, have_order
-from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
 from hetrisk.core.result import HintColumn, Labels
 
 
@@ -163,3 +163,31 @@ def kept_columns(keep: Any, names: Sequence[str] | None, n_features: int) -> Boo
                 )
             mask[int(column)] = True
     return mask
+
+
+def carrying(rows: Blocks, environments: Any, hints: Any) -> tuple[Blocks, SideInformation]:
+    """Rows that carry what is known about them, and a description of it."""
+    if not isinstance(rows, ArrayBlocks):
+        return rows, side_of(rows)
+    side = read_side(environments, hints, rows.n_rows)
+    return rows.carrying(side.shares, side.values), side
+
+
+def named_shares(rows: Blocks, environments: Any) -> tuple[tuple[str, float], ...]:
+    """Name and share of each environment given as a label a row."""
+    if rows.environment_labels is not None:
+        names, counts = rows.environment_labels.astype(str), rows.sum(_environment_rows)
+    elif environments is None or not isinstance(rows, ArrayBlocks) or np.ndim(environments) != 1:
+        return ()
+    else:
+        codes, found = pd.factorize(np.asarray(environments), use_na_sentinel=False)
+        names, place = np.unique(np.asarray(found).astype(str), return_inverse=True)
+        counts = np.zeros(len(names))
+        np.add.at(counts, place, np.bincount(codes, minlength=len(found)))
+    shares = sorted(zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True))
+    return tuple((str(name), float(share)) for name, share in shares)
+
+
+def _environment_rows(rows: Rows) -> FloatArray:
+    assert rows.environments is not None  # asked for only where rows carry them
+    return rows.environments.sum(axis=0)
