@@ -10,9 +10,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from hetrisk import HRMRegressor, metrics
 from hetrisk.datasets import load_task
 from hetrisk.estimators.mixture import EnvironmentMixture
-from hetrisk.metrics import environment_distance, environment_errors, task2vec
+from hetrisk.metrics import distances, environment_distance, environment_errors, task2vec
 
-KINDS = list(metrics.DISTANCES)
+KINDS = list(distances.DISTANCES)
 
 
 def two_worlds(n=400, d=3, K=2, classes=0, seed=0):
@@ -114,7 +114,7 @@ def test_information_of_linear_probes_in_closed_form():
     slopes = np.array([[1.0, -2.0, 0.0], [0.5, 0.0, 1.0]])
     sigma = np.array([0.5, 2.0])
     y = (X * slopes[labels]).sum(axis=1) + sigma[labels] * rng.standard_normal(len(X))
-    expected = slopes**2 / sigma[:, None] ** 2 + metrics.PRIOR_INFORMATION
+    expected = slopes**2 / sigma[:, None] ** 2 + distances.PRIOR_INFORMATION
     np.testing.assert_allclose(task2vec(labels, X, y), expected, rtol=0.03, atol=1e-3)
 
 
@@ -124,7 +124,7 @@ def test_sampling_noise_is_taken_off_the_information():
     n, found = 60, []
     for _ in range(100):
         X, y = rng.standard_normal((n, 3)), rng.standard_normal(n)
-        found.append(task2vec(np.zeros(n), X, y)[0] - metrics.PRIOR_INFORMATION)
+        found.append(task2vec(np.zeros(n), X, y)[0] - distances.PRIOR_INFORMATION)
     assert 0 < np.mean(found) < 0.75 / n
 
 
@@ -138,10 +138,10 @@ def test_information_of_logistic_probes_in_closed_form():
         p = 1 / (1 + np.exp(-2 * x))
         return p * (1 - p) * 4 * x**2 * stats.norm.pdf(x)
 
-    expected = integrate.quad(integrand, -9, 9)[0] + metrics.PRIOR_INFORMATION
+    expected = integrate.quad(integrand, -9, 9)[0] + distances.PRIOR_INFORMATION
     information = task2vec(labels, X, y)[0]
     assert information[0] == pytest.approx(expected, rel=0.03)
-    assert information[1] == pytest.approx(metrics.PRIOR_INFORMATION, abs=1e-3)
+    assert information[1] == pytest.approx(distances.PRIOR_INFORMATION, abs=1e-3)
 
 
 def test_binary_information_against_scikit_learn():
@@ -152,7 +152,9 @@ def test_binary_information_against_scikit_learn():
         probe = LogisticRegression(C=1e6).fit(z[labels == k], y[labels == k])
         p = probe.predict_proba(z[labels == k])[:, 1]
         F = (z[labels == k] ** 2 * (p * (1 - p))[:, None]).mean(axis=0) * probe.coef_[0] ** 2
-        np.testing.assert_allclose(binary[k], F + metrics.PRIOR_INFORMATION, rtol=0.05, atol=0.005)
+        np.testing.assert_allclose(
+            binary[k], F + distances.PRIOR_INFORMATION, rtol=0.05, atol=0.005
+        )
 
 
 def test_task2vec_does_not_see_signs_but_the_conditional_distance_does():

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from hetrisk import metrics
 from hetrisk.datasets import load_task
 from hetrisk.datasets.task import ShiftTask
+from hetrisk.metrics.errors import DEFAULT_LOSS, LOSSES
 from hetrisk.reproduce.cases import Case
 from hetrisk.reproduce.distances import measured_distances
 from hetrisk.reproduce.methods import METHODS
@@ -62,8 +62,8 @@ def _measure(case: Case) -> dict[str, Any]:
     method = METHODS[case.method]
     model = method.fit(task, case.seed)
     seconds = _since(start)
-    name = metrics.DEFAULT_LOSS[task.task_type]
-    loss = partial(metrics.LOSSES[name], method.view(model, task))
+    name = DEFAULT_LOSS[task.task_type]
+    loss = partial(LOSSES[name], method.view(model, task))
     errors = {environment: loss(X, y) for environment, (X, y) in task.test.items()}
     if not all(np.isfinite(list(errors.values()))):
         raise ValueError(f"the predictions are not finite: errors are {errors}.")

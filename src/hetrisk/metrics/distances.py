@@ -1,21 +1,17 @@
-"""How a model fares in each environment, and how far apart environments are.
+"""How far apart environments are, by a linear or logistic probe fitted in each.
 
-Errors are taken environment by environment and then summarised by their mean, their standard
-deviation (ddof 1, as in the paper's tables) and their maximum. Distances between environments
-compare one linear or logistic probe fitted in each: through the features each finds important
-(Task2Vec) or through the conditional distributions P(Y given X) they describe.
+Probes are compared through the features each finds important (Task2Vec) or through the conditional
+distributions P(Y given X) they describe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.metrics import log_loss
 from sklearn.utils.multiclass import type_of_target
 
 from hetrisk.blocks import ArrayBlocks
@@ -24,109 +20,14 @@ from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinom
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import GLMFit, fit_glms
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.core.reach.curve import GRID, draw
-from hetrisk.core.reach.residuals import residual_lines
-from hetrisk.core.result import ReachCurve
-from hetrisk.datasets.task import CLASSIFICATION, REGRESSION, TASK_TYPES, ShiftTask
+from hetrisk.datasets.task import CLASSIFICATION, REGRESSION, TASK_TYPES
 from hetrisk.estimators.memberships import memberships
 from hetrisk.estimators.mixture import EnvironmentMixture
-from hetrisk.estimators.side import read_side
-
-__all__ = [
-    "LOSSES",
-    "environment_distance",
-    "environment_errors",
-    "max_error",
-    "mean_error",
-    "reach_curve",
-    "std_error",
-    "task2vec",
-]
-
-Errors = Mapping[str, float] | Sequence[float] | np.ndarray
-Loss = Callable[[Any, FloatArray, np.ndarray], float]
 
 # A signal of one percent of the noise: features below it are equally (un)important to every
 # environment, so that the ratio of two estimates of nothing does not look like a difference.
 PRIOR_INFORMATION = 0.01
-LOOKED_AT = 500  # rows on which it is seen whether a model uses a column
 PROBE_RIDGE = 1e-3  # keeps a logistic probe finite where an environment is separable
-
-
-def rmse(model: Any, X: FloatArray, y: np.ndarray) -> float:
-    """Root mean squared error."""
-    return float(np.sqrt(mse(model, X, y)))
-
-
-def mse(model: Any, X: FloatArray, y: np.ndarray) -> float:
-    """Mean squared error."""
-    return float(np.mean((np.asarray(model.predict(X)) - y) ** 2))
-
-
-def mae(model: Any, X: FloatArray, y: np.ndarray) -> float:
-    """Mean absolute error."""
-    return float(np.mean(np.abs(np.asarray(model.predict(X)) - y)))
-
-
-def error_rate(model: Any, X: FloatArray, y: np.ndarray) -> float:
-    """Share of rows whose label is wrong."""
-    return float(np.mean(np.asarray(model.predict(X)) != y))
-
-
-def cross_entropy(model: Any, X: FloatArray, y: np.ndarray) -> float:
-    """Mean negative log probability of the true label."""
-    return float(log_loss(y, model.predict_proba(X), labels=model.classes_))
-
-
-LOSSES: dict[str, Loss] = {
-    "rmse": rmse,
-    "mse": mse,
-    "mae": mae,
-    "error_rate": error_rate,
-    "log_loss": cross_entropy,
-}
-DEFAULT_LOSS = {REGRESSION: "rmse", CLASSIFICATION: "error_rate"}
-
-
-def environment_errors(model: Any, task: ShiftTask, loss: str | Loss = "auto") -> dict[str, float]:
-    """Error of a fitted model in every test environment of a task.
-
-    Parameters
-    ----------
-    model : anything with ``predict`` (and ``predict_proba`` for ``"log_loss"``).
-    task : a `hetrisk.datasets.ShiftTask`.
-    loss : ``"rmse"``, ``"mse"``, ``"mae"``, ``"error_rate"``, ``"log_loss"``, a function of
-        ``(model, X, y)``, or ``"auto"``: RMSE for a regression, error rate for a classification.
-
-    Returns
-    -------
-    dict of environment name to error, in the order of ``task.test``.
-    """
-    if isinstance(loss, str):
-        name = DEFAULT_LOSS[task.task_type] if loss == "auto" else loss
-        if name not in LOSSES:
-            raise ValueError(
-                f"loss must be 'auto', a function, or one of {', '.join(map(repr, LOSSES))}; "
-                f"got {loss!r}."
-            )
-        loss = LOSSES[name]
-    return {name: float(loss(model, X, y)) for name, (X, y) in task.test.items()}
-
-
-def mean_error(errors: Errors) -> float:
-    """Mean over environments."""
-    return float(_values(errors).mean())
-
-
-def std_error(errors: Errors) -> float:
-    """Standard deviation over environments (ddof 1); NaN for a single one."""
-    values = _values(errors)
-    return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-
-
-def max_error(errors: Errors) -> float:
-    """Error in the worst environment."""
-    return float(_values(errors).max())
 
 
 def task2vec(
@@ -334,99 +235,3 @@ def _coded(y: np.ndarray, task_type: str) -> tuple[FloatArray, Family]:
         raise ValueError(f"y must hold at least two classes; got only {classes[0]!r}.")
     family = Bernoulli() if len(classes) == 2 else Multinomial(len(classes))
     return codes.astype(np.float64), family
-
-
-def _values(errors: Errors) -> FloatArray:
-    listed = list(errors.values()) if isinstance(errors, Mapping) else errors
-    values = np.asarray(listed, dtype=np.float64)
-    if values.ndim != 1 or len(values) == 0:
-        raise ValueError(
-            f"errors must be one number for each environment; got shape {values.shape}."
-        )
-    return values
-
-
-def reach_curve(
-    model: Any, X: Any, y: Any, environments: Any, reach: Sequence[float] | None = None
-) -> ReachCurve:
-    """How far the world can move before a fitted model breaks: the reach curve of any model.
-
-    The model is asked what it predicts; nothing else is known of it. In each environment its
-    residuals are regressed on its prediction and the columns it uses: what that would correct
-    there, beyond what it would correct over all rows, is the model's regret. For least squares
-    this is the curve that `HRMRegressor` draws of it. Beside it stands plain ERM: a linear model
-    on all columns. Classifiers are judged by the Brier score of their probabilities.
-
-    Parameters
-    ----------
-    model : fitted classifier or regressor, or a pipeline of one.
-    X : (n, d) array or DataFrame, as the model takes it; columns that are not numbers are left to
-        the model.
-    y : (n,) target.
-    environments : (n,) labels.
-    reach : reaches to draw; None for a grid from 0 to 5.
-
-    Returns
-    -------
-    ReachCurve
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from hetrisk.datasets import load_task
-    >>> train = load_task("selection_bias", seed=0).train
-    >>> model = LinearRegression().fit(train.X, train.y)
-    >>> curve = reach_curve(model, train.X, train.y, train.environments)
-    >>> bool(curve.error[-1] > curve.error[0])
-    True
-    """
-    features, used = _numbers_of(X), _numbers_of(X, model)
-    observed, predicted = _outputs(model, X, y)
-    side = read_side(environments, None, len(features))
-    if side.labels is None or side.values is None:
-        raise ValueError("environments must be labels (n,); got responsibilities.")
-    at = np.asarray(GRID if reach is None else reach, dtype=np.float64)
-    codes = side.values[:, 0].astype(np.int64)
-    lines = residual_lines(used, features, predicted, observed, codes)
-    unit = "root Brier score" if hasattr(model, "classes_") else "RMSE"
-    none = [np.ones(features.shape[1], dtype=bool)] * len(at)
-    return draw(at, lines, [], none, unit)
-
-
-def _numbers_of(X: Any, model: Any = None) -> FloatArray:
-    """(n, d) the columns that are numbers, standardised: all, or those a model looks at."""
-    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    names = list(frame.select_dtypes(["number", "bool"]))
-    used = names if model is None else [name for name in names if _uses(model, X, name)]
-    numbers = frame[used].to_numpy(np.float64)
-    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
-    centre = np.nanmean(numbers, axis=0) if numbers.size else np.empty(0)
-    filled = np.where(np.isnan(numbers), centre, numbers) - centre
-    spread = filled.std(axis=0)
-    return np.asarray(filled[:, spread > 0] / spread[spread > 0])
-
-
-def _uses(model: Any, X: Any, column: Any) -> bool:
-    """Whether predictions change when the values of a column change places."""
-    rows = np.linspace(0, len(X) - 1, min(len(X), LOOKED_AT)).astype(int)
-    some = X.iloc[rows].copy() if isinstance(X, pd.DataFrame) else np.array(np.asarray(X)[rows])
-    predict = getattr(model, "predict_proba", model.predict)
-    before = np.asarray(predict(some))
-    turned = np.roll(rows, len(rows) // 2)
-    if isinstance(some, pd.DataFrame):
-        some[column] = X[column].iloc[turned].to_numpy()
-    else:
-        some[:, column] = np.asarray(X)[turned, column]
-    return not np.array_equal(np.asarray(predict(some)), before)
-
-
-def _outputs(model: Any, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
-    """(n, t) what came, as numbers, and what the model expected."""
-    if hasattr(model, "classes_"):
-        shares = np.asarray(model.predict_proba(X), dtype=np.float64)
-        observed = (np.asarray(y)[:, None] == np.asarray(model.classes_)).astype(np.float64)
-        if shares.shape[1] == 2:
-            return observed[:, 1:], shares[:, 1:]
-        return observed, shares
-    values = np.asarray(y, dtype=np.float64)
-    return values[:, None], np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)
