@@ -32,7 +32,7 @@ def test_the_column_that_turns_round_is_named_and_what_stays_is_one_population()
     assert np.flatnonzero(finding.against).tolist() == [3]
     assert finding.safe
     assert finding.p_value < 1e-3
-    assert "without 1 feature it is" in finding.sentence
+    assert "without 1 column it is" in finding.sentence
 
 
 def test_a_column_to_keep_never_leaves():

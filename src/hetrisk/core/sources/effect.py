@@ -125,11 +125,12 @@ class Effect(Question[BoolArray]):
         column_p_values = np.ones(len(case.left))
         column_p_values[effects] = p
         smallest = min(1.0, len(effects) * float(p.min()))
-        asked = f"of {count_text(len(effects), 'column')} that look like effects of the target"
+        asked = f"of the {count_text(len(effects), 'column')} that may be an effect of the target"
         sentence = (
-            f"{gone.sum()} {asked} do not follow it in one way ({p_text(smallest)})."
+            f"{gone.sum()} {asked} {'does' if gone.sum() == 1 else 'do'} not follow it in one way "
+            f"everywhere ({p_text(smallest)})."
             if gone.any()
-            else f"The mechanism is the same in all rows {asked} ({p_text(smallest)})."
+            else f"None {asked} follows it in two ways ({p_text(smallest)})."
         )
         return Finding(
             name=self.name,
@@ -140,7 +141,7 @@ class Effect(Question[BoolArray]):
             against=gone,
             assumption=False,
             safe=True,
-            sentence=sentence[0].upper() + sentence[1:],
+            sentence=sentence,
             partitions=(
                 *_by_spread(case, gone & _mask(effects[visible <= hidden], gone)),
                 *(s.partition() for s in scores if s is not None and told_by_slopes[s.target]),

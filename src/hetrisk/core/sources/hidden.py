@@ -286,5 +286,5 @@ def _sentence(case: Case, gone: BoolArray, said: str, left: Score | None) -> str
     assert left is not None
     return (
         f"y given the columns is not one population ({said}); without "
-        f"{count_text(units, 'feature')} it is (score {left.value:.1f}, {p_text(left.p_value)})."
+        f"{count_text(units, 'column')} it is (score {left.value:.1f}, {p_text(left.p_value)})."
     )

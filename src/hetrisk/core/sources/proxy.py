@@ -166,12 +166,13 @@ class Proxy(Question[Suspects]):
         gone = np.isin(case.groups, case.groups[passed]) & ~case.left
         smallest = min(1.0, len(scores) * float(column_p_values.min()))
         strongest = max(scores.values(), key=lambda s: s.value)
-        asked_of = f"{count_text(len(scores), 'column')} of which only a linear model makes use"
+        asked_of = f"of the {count_text(len(scores), 'column')} that only a linear model uses"
         said = f"score {strongest.value:.1f}, {p_text(smallest)}"
         sentence = (
-            f"Of {asked_of}, {gone.sum()} did not go along with the others in one way ({said})."
+            f"{gone.sum()} {asked_of} {'does' if gone.sum() == 1 else 'do'} not go along with the "
+            f"others in one way everywhere ({said})."
             if gone.any()
-            else f"Of {asked_of}, all go along with the others in one way everywhere ({said})."
+            else f"None {asked_of} goes along with the others in two ways ({said})."
         )
         return Finding(
             name=self.name,
