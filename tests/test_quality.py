@@ -49,6 +49,19 @@ def test_a_memory_of_the_rows_does_not_help():
     assert (found.n_rows, found.n_folds) == (300, 5)
 
 
+def test_the_plain_model_is_judged_as_the_plain_model_whatever_the_units():
+    """Millions beside shares, and a column that is the sum of two others."""
+    rng = np.random.default_rng(0)
+    part = rng.normal(size=(120, 2))
+    sales = 1e7 * rng.lognormal(size=(120, 1))
+    X = np.column_stack([part, part.sum(axis=1), sales])
+    y = part[:, 0] + 0.3 * rng.normal(size=120)
+    model = HRMRegressor(random_state=0).fit(X, y)
+    assert model.verdict_ != "invariant"
+    rmse, _ = assess(model, X, y).metrics
+    assert rmse.this == rmse.plain == pytest.approx(0.3, abs=0.05)
+
+
 def test_the_columns_left_out_are_not_used_and_plain_uses_all():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))
@@ -133,7 +146,7 @@ def test_where_the_search_made_the_coefficients_it_is_repeated():
     fits = []
 
     class Searched(Numbers):
-        final_estimator = None
+        final_estimator, method, verdict_ = None, "auto", "invariant"
 
         def fit(self, X, y, environments=None):
             fits.append((len(y), len(environments)))

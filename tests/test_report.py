@@ -25,6 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.estimators.hrm import UnstableWarning
 from hetrisk.report import pictures, render, repr_html, summarize, write_report
+from hetrisk.report.extraction import environment_names
 from hetrisk.report.page import render_summary
 from hetrisk.report.record import record
 from hetrisk.report.spreads import spreads
@@ -229,7 +230,7 @@ def test_inferred_environments_are_an_assumption_too():
 def test_columns_in_doubt_are_named():
     model = fitted(["sun", "rain", "wind"])
     model.stability_[2] = 0.3
-    assert "In doubt, though kept: wind (15 of 50)." in start_of(render(model))
+    assert "In doubt, though kept: wind (left out in 15)." in start_of(render(model))
 
 
 def test_one_column_left_out_is_spoken_of_in_the_singular():
@@ -311,9 +312,84 @@ def test_many_environments_are_a_list_and_no_menu():
     assert "The first 8 of 39 environments." in page
 
 
+def test_a_choice_that_does_not_pay_is_not_recommended():
+    model = fitted(["sun", "rain", "wind"])
+    worse = replace(model.reach_curve_, error=2 * model.reach_curve_.error_erm)
+    model.reach_curve_ = worse
+    said = start_of(render(model))
+    assert "Cannot say. This model leaves out sun and rain, but at reach 2, the one asked" in said
+    assert "expected to err 100 % more than the plain model." in said
+    assert "No other choice of columns pays" not in said
+
+
+def test_a_choice_that_resamples_do_not_make_is_not_recommended():
+    model = fitted(["sun", "rain", "wind"])
+    model.stability_[0] = 0.1
+    said = start_of(render(model))
+    assert "Cannot say. This model leaves out" in said
+    assert "one of them stays out in only 5 of 50 resamples of the rows." in said
+
+
+def test_that_the_plain_model_was_better_in_environments_left_out_is_said_first():
+    model = fitted(K=4)
+    model.leave_one_out_ = tuple(replace(s, error=0.5, error_erm=0.4) for s in model.leave_one_out_)
+    said = start_of(render(model))
+    assert "Use this model if shifts beyond those seen are to be feared:" in said
+    assert "each left out in turn, the plain model was better in 4 of 4. It leaves out" in said
+
+
+def test_without_environments_none_are_spoken_of():
+    model = fitted(verdict="homogeneous")
+    model.sources_ = tuple(replace(s, used=False) for s in model.sources_)
+    said = start_of(render(model))
+    assert "The rows to come are like these" in said
+    assert "between these environments" not in said
+
+
+def test_errors_of_a_stand_in_are_said_to_be_that():
+    model = fitted(final_estimator=RandomForestRegressor(n_estimators=2))
+    assert "These are errors of linear models" in start_of(render(model))
+    assert "These are errors of linear models" not in start_of(render(fitted()))
+
+
+def test_margins_of_a_perfect_fit_are_not_rounding():
+    model = fitted()
+    flat = np.full_like(model.reach_curve_.error_erm, 1e-9)
+    model.reach_curve_ = replace(model.reach_curve_, error=flat, error_erm=flat)
+    model.reference_ = replace(model.reference_, sd=np.ones_like(model.reference_.sd))
+    margin = np.full(6, -0.98)
+    margin[3] = 1e6
+    model.evidence_ = replace(model.evidence_, margin=margin, price=margin)
+    features = summarize(model).features
+    assert [f.position for f in features if np.isfinite(f.margin)] == [3]
+
+
+def test_what_was_not_searched_has_no_p_values():
+    assert all(np.isnan(f.p_value) for f in summarize(fitted(verdict="unsearched")).features)
+
+
+def test_a_column_that_stands_still_in_an_environment_has_no_slope_there():
+    model = fitted(K=2)
+    found = model.environment_summary_
+    sd = np.array(found.feature_sd)
+    sd[0, 3] = 0.0
+    coef = np.array(found.coef)
+    coef[0, 3] = 1e5
+    model.environment_summary_ = replace(found, feature_sd=sd, coef=coef)
+    told = [d for e in summarize(model).environments for d in e.differences]
+    assert told
+    assert not any("x3 counts" in d for d in told)
+
+
+def test_environments_of_a_hint_go_by_its_name():
+    model = fitted(labels=("0", "1"))
+    model.sources_ = (replace(model.sources_[1], used=True),)
+    assert environment_names(model) == ("weekday = 0", "weekday = 1")
+
+
 def test_leaving_environments_out_is_told():
     page = Page(render(fitted(K=4))).text
-    assert "better than the plain one in 3, worse in 0, alike in 1." in page
+    assert "better than the plain model in 3, worse in 0, alike in 1." in page
     assert "Each environment left out in turn" not in Page(render(fitted(K=2))).text
 
 

@@ -17,6 +17,7 @@ from hetrisk.tables.columns import (
     DateColumn,
     NumberColumn,
 )
+from hetrisk.tables.errors import figure
 from hetrisk.tables.inference import understand
 
 
@@ -183,6 +184,42 @@ def test_identifiers_are_left_out(name, values):
     out, _ = decide(*values, name=name)
     assert isinstance(out, LeftOut)
     assert "identifier" in out.reason
+
+
+@pytest.mark.parametrize("name", ["id", "route_id", "personId"])
+def test_an_identifier_with_several_rows_each_is_one(name):
+    out, _ = decide(*[str(1000 + i // 4) for i in range(400)], name=name)
+    assert out == LeftOut(name, "an identifier, by its name (100 different values in 400 rows)")
+    few, _ = decide(*[str(i % 3) for i in range(400)], name=name)
+    assert isinstance(few, NumberColumn)
+
+
+def test_names_of_rows_in_any_order_are_an_identifier():
+    out, _ = decide(*[str(7 * i % 101) for i in range(100)], name="rownames")
+    assert isinstance(out, LeftOut)
+
+
+@pytest.mark.parametrize("name", ["countyid", "nr", "individual", "district", "schid"])
+def test_numbers_that_look_like_names_are_pointed_out(name):
+    column, notes = decide(*[str(1000 + 7 * (i // 3)) for i in range(300)], name=name)
+    assert isinstance(column, NumberColumn)
+    assert [note.text for note in notes] == [
+        f"100 whole numbers that look like names: --drop {name}"
+    ]
+
+
+@pytest.mark.parametrize("name", ["unpaid", "fluid", "price", "number of rooms"])
+def test_numbers_that_count_are_not_pointed_out(name):
+    _, notes = decide(*[str(1000 + 7 * (i // 3)) for i in range(300)], name=name)
+    assert not notes
+
+
+def test_millions_are_written_out():
+    _, notes = decide(*map(str, range(4_800_000, 4_800_009, 2)), "")
+    assert notes[0].text == "1 missing value (16.7%) replaced by 4,800,004"
+    assert figure(0.00001234567) == "1.23457e-05"
+    assert figure(-2.5e6) == "-2,500,000"
+    assert figure(123.456789) == "123.457"
 
 
 @pytest.mark.parametrize("name", ["width", "idea", "paid", "video"])

@@ -104,6 +104,29 @@ def test_a_date_is_no_leak_however_smooth_the_target():
     assert leaks_of(frame) == ()
 
 
+def test_parts_are_found_beside_columns_with_many_gaps():
+    rng = np.random.default_rng(0)
+    before, after, death = rng.normal(size=(3, 400))
+    death[rng.random(400) < 0.8] = np.nan
+    before[:3] = np.nan
+    columns = [before[:, None], death[:, None], after[:, None]]
+    known = np.where(np.isnan(before), 0.5, after - before)
+    (leak,) = find_leaks(["before", "death", "after"], columns, known, "gain")
+    assert leak.kind == "parts"
+    assert leak.column == "before + after"
+
+
+def test_a_column_with_values_for_one_class_alone_is_named():
+    """A wage is known of those who work: the gaps tell who does not."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(300) < 0.6, "works", "rests")
+    wage = np.where(y == "works", rng.normal(size=300), np.nan)
+    some = np.where(rng.random(300) < 0.3, np.nan, rng.normal(size=300))
+    (leak,) = find_leaks(["wage", "some"], [wage[:, None], some[:, None]], y, "job")
+    assert leak.kind == "gaps"
+    assert str(leak) == "'wage' has a value only where the target 'job' is 'works': drop it?"
+
+
 def test_too_few_rows_or_values_tell_nothing():
     assert find_leaks(["x"], [np.arange(10.0)[:, None]], np.arange(10.0), "y") == ()
     rating = np.arange(60) % 3 + 1.0

@@ -7,7 +7,7 @@ from sklearn.pipeline import Pipeline
 
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.tables import Table, TableEncoder, TableError
-from hetrisk.tables.model import fit_table, group_codes
+from hetrisk.tables.model import fit_table, group_codes, prepare
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +77,18 @@ def test_columns_must_be_there(table, options, match):
 def test_group_codes_follow_the_columns():
     frame = pd.DataFrame({"z": ["u", "v", "w"] * 8, "a": np.arange(24) % 5})
     assert group_codes(TableEncoder().fit(frame)) == [1, 1, 0]
+
+
+def test_columns_that_repeat_the_environment_are_pointed_out():
+    rng = np.random.default_rng(0)
+    year = np.repeat([1, 2, 3], 60)
+    frame = pd.DataFrame({"x": rng.normal(size=180), "year": year, "y": rng.normal(size=180)})
+    frame["d2"], frame["d3"] = (year == 2) * 1, (year == 3) * 1
+    frame["tax"] = frame["x"].round() + year
+    notes = [
+        str(n)
+        for n in prepare(Table(frame, "t"), "y", environment="year").encoder.description_.notes
+    ]
+    assert any("the same in all rows of an environment: 'd2', 'd3';" in note for note in notes)
+    plain = prepare(Table(frame.drop(columns=["d2", "d3"]), "t"), "y", environment="year")
+    assert not any("same in all rows" in str(n) for n in plain.encoder.description_.notes)

@@ -40,8 +40,8 @@ def show(s: Summary, screen: Console) -> None:
         if drawn is not None:
             screen.print()
             screen.print(drawn)
-    if s.leave_one_out:
-        screen.print(leave_sentence(s))
+        if part is _leave_one_out and s.leave_one_out:
+            screen.print(leave_sentence(s))
     if imbalance(s):
         screen.print(Text(f"Note: {words(imbalance(s), 400)}", style="yellow"))
 
@@ -87,12 +87,13 @@ def _columns(s: Summary) -> Any:
         ("decision", "left"),
         ("margin", "right"),
         ("price", "right"),
-        ("left in resamples", "right"),
+        ("left out in", "right"),
         ("p-value", "right"),
     ]
     title = (
         "Columns, the most important first. Margin decides: more error at the reach asked for, "
-        "were the decision the other way. Price: more error without it if nothing shifts"
+        "were the decision the other way. Price: more error without it if nothing shifts. Left "
+        "out in: of the resamples of the rows"
     )
     return grid(title, heads, rows)
 
@@ -152,7 +153,7 @@ def _environments(s: Summary) -> Any:
         ("environment", "left"),
         ("rows", "right"),
         ("this model", "right"),
-        ("plain ERM", "right"),
+        ("plain ERM" if s.provenance.linear else "plain linear", "right"),
         ("what differs there", "left"),
     ]
     return grid(f"Environments, with the {s.risk_name} on the rows learned from", heads, rows)

@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
 from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.result import INVARIANT
 
 N_FOLDS = 5
 N_BINS = 10
@@ -186,6 +187,8 @@ class _Refitted:
         """
         if self.model.final_estimator is not None:
             return True
+        if self.model.method == "auto" and self.model.verdict_ != INVARIANT:
+            return True  # plain ERM, whatever another solver makes of labels that can be separated
         again = self(rows)
         given = np.asarray(self.model.predict(with_names(self.model, rows.X)))
         other = np.asarray(again.predict(self.columns_of(rows.X)))
@@ -203,7 +206,9 @@ class _Refitted:
         if labels:
             return make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
         if len(X) > X.shape[1] + 1:
-            return LinearRegression()
+            # Standardised: least squares in the units of the table loses columns of small numbers
+            # beside large ones, which then count as multiples of each other.
+            return make_pipeline(StandardScaler(), LinearRegression())
         return make_pipeline(StandardScaler(), RidgeCV(RIDGES))
 
     def columns_of(self, X: FloatArray) -> FloatArray:

@@ -23,6 +23,7 @@ MOST_DIFFERENCES = 4
 LEAST_MEAN = 0.2  # standard deviations: what Cohen calls small
 LEAST_SLOPE = 0.1
 LEAST_ERRORS = 3.0  # standard errors, of a slope's difference
+LEAST_SPREAD = 1e-6  # of a column within an environment, as a share of that over all rows
 LEAST_NOISE = math.log(1.15)
 
 
@@ -106,6 +107,9 @@ def _slopes(
     unit = float(share @ np.asarray(found.risk)) if found.risk_name == "RMSE" else 1.0
     gap = np.abs(coef[k] - elsewhere)
     size = np.where(gap > LEAST_ERRORS * doubt, gap * pooled_sd(found) / unit, 0.0)
+    # A column that stands still here, or everywhere else, has no slope there to compare.
+    varies = np.asarray(found.feature_sd) > LEAST_SPREAD * pooled_sd(found)
+    size = np.where(varies[k] & (varies & (rest > 0)[:, None]).any(axis=0), size, 0.0)
     worst = np.argmax(np.nan_to_num(size), axis=0)
     columnwise = size[worst, np.arange(len(columns))]
     told = []

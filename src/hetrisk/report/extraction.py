@@ -136,12 +136,17 @@ def _sources(final: Any, columns: tuple[Feature, ...]) -> tuple[Source, ...]:
 
 
 def environment_names(final: Any) -> tuple[str, ...]:
-    """Return the names of the environments; a number nobody gave is called an environment."""
+    """Return the names of the environments; a number nobody gave is called an environment.
+
+    That of a hint goes by the hint's name.
+    """
     told = any(source.kind == "named" for source in final.sources_)
+    hints = [source.name for source in final.sources_ if source.used and source.kind == "hinted"]
+    what = f"{hints[0]} =" if len(hints) == 1 else "Environment"
     K = len(final.environment_summary_.weight)
     labels = final.environment_labels_ or tuple(str(k) for k in range(K))
     return unique_labels(
-        f"Environment {label}" if str(label).isdigit() and not told else label for label in labels
+        f"{what} {label}" if str(label).isdigit() and not told else label for label in labels
     )
 
 

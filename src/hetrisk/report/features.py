@@ -16,6 +16,8 @@ from hetrisk.report.seen import encoder_of
 from hetrisk.report.summary import Decision, Feature
 
 DOUBTFUL_GATE = (0.05, 0.95)
+ROUNDING = 1e-4  # of the target's standard deviation: squared, half the digits of a number
+MEANT_IN_ROUNDING = 100.0  # times that error, and more, is no rounding
 DOUBTFUL_SHARE = 0.2  # of resamples that decide otherwise
 
 
@@ -47,14 +49,25 @@ def _column(final: Any, j: int, name: object, label: str) -> Feature:
         used=used,
         decision=_decision(used, gate, stability),
         gate=gate,
-        margin=float(evidence.margin[j]) if searched else np.nan,
-        price=float(evidence.price[j]) if searched else np.nan,
+        margin=_meant(evidence.margin[j], final) if searched else np.nan,
+        price=_meant(evidence.price[j], final) if searched else np.nan,
         regret=float(evidence.regret[j]),
-        p_value=float(evidence.p_value[j]),
+        p_value=float(evidence.p_value[j]) if searched else np.nan,
         stability=stability,
         assumed=bool(evidence.assumed[j]),
         reason=brief(evidence.reason[j], 2 * LONGEST_NAME),
     )
+
+
+def _meant(change: float, final: Any) -> float:
+    """A relative change of the error; NaN where the error is rounding and the change is, too.
+
+    A fit that misses nothing has no error to compare with: only a column without which it would
+    miss something has a figure.
+    """
+    curve, spread = final.reach_curve_, float(final.reference_.sd[-1])
+    rounding = curve is not None and float(curve.error_erm[0]) < ROUNDING * spread
+    return np.nan if rounding and change < MEANT_IN_ROUNDING else float(change)
 
 
 def _decision(used: bool, gate: float, stability: float) -> Decision:

@@ -18,7 +18,7 @@ from jinja2 import BaseLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from hetrisk import atomic
-from hetrisk.core.result import UNSEARCHED
+from hetrisk.core.result import INVARIANT, UNSEARCHED
 from hetrisk.report import curves, pictures
 from hetrisk.report.extraction import summarize
 from hetrisk.report.labels import (
@@ -178,7 +178,8 @@ def leave_sentence(s: Summary) -> str:
     better = sum(e.error < 0.995 * e.error_erm for e in known)
     worse = sum(e.error > 1.005 * e.error_erm for e in known)
     alike = len(known) - better - worse
-    return f"This model was better than the plain one in {better}, worse in {worse}" + (
+    who = "This model" if s.verdict == INVARIANT else "The search, repeated without each of them,"
+    return f"{who} was better than the plain model in {better}, worse in {worse}" + (
         f", alike in {alike}." if alike else "."
     )
 

@@ -20,6 +20,8 @@ ACTION = {
     UNSTABLE: Action.UNKNOWN,
     UNSEARCHED: Action.UNKNOWN,
 }
+LEAST_LOSS = 0.005  # of the plain model's error: less is no reason to doubt
+LEAST_STABLE = 0.5  # of the resamples: a column that stays out in fewer is not left out for good
 REACH_IN_WORDS = (
     "reach 0: nothing shifts; 1: the future is all like one environment seen; "
     "k: relations move k times as far"
@@ -38,11 +40,14 @@ def recommend(
     curve : expected error against reach, None where nothing was searched.
     n_rows : rows it was fitted on.
     """
-    action = ACTION[final.verdict_]
     left = [f for f in by_importance(features) if not f.used]
+    changed = final.verdict_ == INVARIANT
+    doubt = _doubt(left, curve, final.n_resamples_) if changed else ""
+    action = Action.UNKNOWN if doubt else ACTION[final.verdict_]
+    linear = final.final_estimator is None
     answers = {
-        "What it costs if nothing shifts": partial(_cost, action, curve),
-        "From which shift on it pays": partial(_pays, action, curve),
+        "What it costs if nothing shifts": partial(_cost, changed, curve, linear),
+        "From which shift on it pays": partial(_pays, changed, curve),
         "How stable the choice is": partial(_stable, features, left, final.n_resamples_),
         "What is assumed, not shown": partial(_assumed, final, left),
     }
@@ -50,7 +55,7 @@ def recommend(
     points = [Point(question, answer()) for question, answer in answers.items() if searched]
     return Recommendation(
         action=action,
-        sentence=_sentence(final, left, n_rows),
+        sentence=_in_doubt(left, doubt) if doubt else _sentence(final, left, n_rows),
         points=tuple(point for point in points if point.answer),
         price=_relative(curve, 0.0) if curve else math.nan,
         gain=-_relative(curve, curve.asked) if curve else math.nan,
@@ -61,7 +66,7 @@ def recommend(
 
 def _sentence(final: Any, left: Sequence[Feature], n_rows: int) -> str:
     if final.verdict_ == INVARIANT:
-        return _use_this(left)
+        return _use_this(left, _where_plain_was_better(final))
     return {
         HOMOGENEOUS: "Use the plain model. Nothing was found that another choice of columns "
         "would protect it from. This is the plain model.",
@@ -72,37 +77,85 @@ def _sentence(final: Any, left: Sequence[Feature], n_rows: int) -> str:
     }[final.verdict_]
 
 
-def _use_this(left: Sequence[Feature]) -> str:
+def _doubt(left: Sequence[Feature], curve: Curve | None, n_resamples: int) -> str:
+    """Say what speaks against a model that the search settled on; empty where nothing does."""
+    told = []
+    loss = _relative(curve, curve.asked) if curve else math.nan
+    if loss > LEAST_LOSS:  # never true of NaN
+        told.append(
+            f"at reach {tick(curve.asked if curve else 0.0)}, the one asked for, it is expected "
+            f"to err {percent(loss)} more than the plain model"
+        )
+    shares = [f.stability for f in left if not math.isnan(f.stability)]
+    if n_resamples > 0 and shares and min(shares) < LEAST_STABLE:
+        told.append(
+            f"{'it stays' if len(left) == 1 else 'one of them stays'} out in only "
+            f"{_times(min(shares), n_resamples)} resamples of the rows"
+        )
+    return " and ".join(told)
+
+
+def _in_doubt(left: Sequence[Feature], doubt: str) -> str:
+    names = listed([f.label for f in left], 4)
+    what = f"leaves out {names}" if left else "leans less on what changes between environments"
+    return f"Cannot say. This model {what}, but {doubt}."
+
+
+def _where_plain_was_better(final: Any) -> str:
+    """Say so where the plain model mostly did better in environments that were left out."""
+    known = [s for s in final.leave_one_out_ if math.isfinite(s.error / s.error_erm)]
+    worse = sum(s.error > (1 + LEAST_LOSS) * s.error_erm for s in known)
+    if worse <= sum(s.error < (1 - LEAST_LOSS) * s.error_erm for s in known):
+        return ""
+    return f"{worse} of {len(known)}"
+
+
+def _use_this(left: Sequence[Feature], plain_better: str) -> str:
+    use = "Use this model."
+    if plain_better:
+        use = (
+            "Use this model if shifts beyond those seen are to be feared: in the environments "
+            f"seen, each left out in turn, the plain model was better in {plain_better}."
+        )
     if not left:
         return (
-            "Use this model. It uses every column, and leans less on what changes from one "
-            "environment to another."
+            f"{use} It uses every column, and leans less on what changes from one environment to "
+            "another."
         )
     names = listed([f.label for f in left], 4)
     verb = "says" if len(left) == 1 else "say"
     return (
-        f"Use this model. It leaves out {names}: what {'it' if len(left) == 1 else 'they'} {verb} "
+        f"{use} It leaves out {names}: what {'it' if len(left) == 1 else 'they'} {verb} "
         "about the target changes from one environment to another."
     )
 
 
-def _cost(action: Action, curve: Curve | None) -> str:
+def _cost(changed: bool, curve: Curve | None, linear: bool) -> str:
+    told = _price(changed, curve)
+    if told and not linear:
+        told += " These are errors of linear models, by which columns are chosen."
+    return told
+
+
+def _price(changed: bool, curve: Curve | None) -> str:
     if curve is None or not math.isfinite(_relative(curve, 0.0)):
         return ""
     plain = number(_at(curve, curve.error_erm, 0.0))
-    if action is not Action.THIS:
+    if not changed:
         return f"Nothing: this is the plain model. Its expected {curve.unit} is {plain}."
     price, this = _relative(curve, 0.0), number(_at(curve, curve.error, 0.0))
     more = f"{percent(abs(price))} {'more' if price > 0 else 'less'} error"
     if abs(price) < 0.0005:
         more = "Next to nothing"
+    if this == plain:
+        return f"{more}: {curve.unit} {this} with either model."
     return f"{more}: {curve.unit} {this} instead of {plain}."
 
 
-def _pays(action: Action, curve: Curve | None) -> str:
+def _pays(changed: bool, curve: Curve | None) -> str:
     if curve is None:
         return ""
-    if action is not Action.THIS:
+    if not changed:
         end = _at(curve, curve.error_erm, curve.asked)
         if not math.isfinite(end) or curve.flat:
             return ""
@@ -141,8 +194,10 @@ def _stable(features: tuple[Feature, ...], left: Sequence[Feature], n_resamples:
         most = max((f.stability for f in features if not math.isnan(f.stability)), default=0.0)
         if most == 0.0:
             return f"No column was left out in any of {count_of(n_resamples, 'resample')}."
-        told = f"No column was left out in more than {_times(most, n_resamples)} resamples"
-    doubt = [f"{f.label} ({_times(f.stability, n_resamples)})" for f in kept]
+        told = (
+            f"Every column is kept, and each in at least {_times(1 - most, n_resamples)} resamples"
+        )
+    doubt = [f"{f.label} (left out in {round(f.stability * n_resamples)})" for f in kept]
     return f"{told}." + (f" In doubt, though kept: {listed(doubt, 4)}." if doubt else "")
 
 
@@ -161,6 +216,9 @@ def _assumed(final: Any, left: Sequence[Feature]) -> str:
             "The environments were inferred from the rows; a column that names them, or goes "
             "along with them, would put them to a test."
         )
+    if not kinds:
+        told.append("The rows to come are like these: what never moved here cannot be seen to.")
+        return " ".join(told)
     told.append(
         "What moves next is what moved between these environments, at most "
         f"{tick(float(final.reach))} times as far."

@@ -15,7 +15,7 @@ import numpy as np
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.tables.cells import Cells
-from hetrisk.tables.errors import TableError, counted, listed, quoted
+from hetrisk.tables.errors import TableError, counted, figure, listed, quoted
 from hetrisk.tables.notation import PLAIN, Notation
 
 OTHER = "(other)"
@@ -115,7 +115,7 @@ class _Measured(Column):
         self._refuse_mistyped(cells, missing & ~cells.missing)
         notes = []
         if missing.any():
-            text = f"{counted(int(missing.sum()), 'missing value')} replaced by {self.fill:.6g}"
+            text = f"{counted(int(missing.sum()), 'missing value')} replaced by {figure(self.fill)}"
             notes.append(Note(self.name, text))
         return np.where(missing, self.fill, values)[:, None], notes
 

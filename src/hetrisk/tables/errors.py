@@ -64,3 +64,8 @@ def listed(names: Iterable[object], most: int = 5) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Return ``number`` with its noun: ``counted(1, "row")`` is "1 row"."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def figure(value: float) -> str:
+    """Return a number to six digits, millions written out: 4,800,000 and not 4.8e+06."""
+    return f"{value:,.0f}" if 1e6 <= abs(value) < 1e12 else f"{value:.6g}"

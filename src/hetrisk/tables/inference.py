@@ -17,6 +17,7 @@ import numpy as np
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.tables.cells import Cells
 from hetrisk.tables.columns import (
+    OTHER,
     TRUE_WORDS,
     BooleanColumn,
     CategoryColumn,
@@ -26,7 +27,7 @@ from hetrisk.tables.columns import (
     NumberColumn,
     TimeColumn,
 )
-from hetrisk.tables.errors import counted, listed, quoted, shown
+from hetrisk.tables.errors import counted, figure, listed, quoted, shown
 from hetrisk.tables.notation import clock
 
 MOST_LEVELS = 20  # levels of a category with a feature of their own
@@ -53,8 +54,16 @@ DATE_FORMATS = {
     "%m/%d/%Y %H:%M:%S": "month/day/year hour:minute:second",
     "%d/%m/%Y %H:%M:%S": "day/month/year hour:minute:second",
 }
-_IDENTIFIER_NAME = re.compile(r"(^|[\W_])(id|ids|uuid|guid|index|key|rowid|row)([\W_]|$)", re.I)
+_IDENTIFIER_NAME = re.compile(
+    r"(^|[\W_])(id|ids|uuid|guid|index|key|row|row_?(id|name|nr|num|number)s?)([\W_]|$)", re.I
+)
 _IDENTIFIER_CAMEL = re.compile(r"[a-z](Id|ID)$")
+# Nothing else is called so, not even where a person or a route has several rows.
+_ALWAYS_IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid)([\W_]|$)", re.I)
+_LIKELY_IDENTIFIER = re.compile(
+    r"^(id|idcode|idnum|nr|no|seqn?|person|individual|subject)$|[a-z]{3}id$"
+)
+_ENDS_IN_ID = ("paid", "valid", "acid", "uid", "solid", "brid", "grid", "lipid", "oid", "covid")
 _CODE_NAME = re.compile(r"(^|[\W_])(zip|zipcode|postcode|postal|code)([\W_]|$)", re.I)
 # Whole numbers under such a name mostly stand for words, in an order that means nothing.
 _LIKELY_CODE = re.compile(
@@ -167,6 +176,10 @@ def _identifier(cells: Cells) -> Decision | None:
     words = cells.is_text and not np.isfinite(values).any()
     if (named or _UNNAMED.fullmatch(cells.name)) and distinct and (whole or words):
         return LeftOut(cells.name, "an identifier, by its name and its distinct values"), []
+    always = _ALWAYS_IDENTIFIER.search(cells.name) or _IDENTIFIER_CAMEL.search(cells.name)
+    if always and whole and len(levels) > MOST_LEVELS:
+        rows = f"{counted(len(levels), 'different value')} in {counted(present, 'row')}"
+        return LeftOut(cells.name, f"an identifier, by its name ({rows})"), []
     if whole and len(levels) == present and _counts_rows(cells, values):
         return LeftOut(cells.name, "an identifier: it counts the rows"), []
     return None
@@ -237,7 +250,7 @@ def _number(cells: Cells) -> Decision | None:
             return None
     fill = float(np.nanmedian(values))
     if np.nanmin(values) == np.nanmax(values):
-        return LeftOut(cells.name, f"constant: {fill:.6g} wherever it is a number"), []
+        return LeftOut(cells.name, f"constant: {figure(fill)} wherever it is a number"), []
     notes = _number_notes(cells, unread, strange) + _filled(cells, np.isnan(values), fill)
     return NumberColumn(cells.name, fill, tuple(texts), cells.reading.notation), notes
 
@@ -255,6 +268,9 @@ def _number_notes(cells: Cells, unread: BoolArray, strange: list[str]) -> list[N
     notes += [Note(cells.name, text) for text in cells.reading.notation.described(levels)]
     if looks_like_a_code(cells):
         notes.append(Note(cells.name, f"looks like a code: --category {shown(cells.name)}"))
+    elif looks_like_an_identifier(cells):
+        text = f"{len(levels):,} whole numbers that look like names: --drop {shown(cells.name)}"
+        notes.append(Note(cells.name, text))
     return notes
 
 
@@ -272,11 +288,24 @@ def looks_like_a_code(cells: Cells) -> bool:
     return bool(far and np.abs(ordinary).max() <= MOST_CODES // 2)
 
 
+def looks_like_an_identifier(cells: Cells) -> bool:
+    """Whether whole numbers, too many to be categories, stand for persons or places."""
+    name = cells.name.lower()
+    likely = _LIKELY_IDENTIFIER.search(name) and not name.endswith(_ENDS_IN_ID)
+    if not (likely or _LIKELY_CODE.search(name)):
+        return False
+    distinct = np.unique(cells.numbers()[~cells.missing])
+    whole = (distinct == np.rint(distinct)).all()
+    return bool(whole and len(distinct) > MOST_CODES and distinct[0] >= 0)
+
+
 def _filled(cells: Cells, missing: BoolArray, fill: float) -> list[Note]:
     if not missing.any():
         return []
     share = missing.mean()
-    text = f"{counted(int(missing.sum()), 'missing value')} ({share:.1%}) replaced by {fill:.6g}"
+    text = (
+        f"{counted(int(missing.sum()), 'missing value')} ({share:.1%}) replaced by {figure(fill)}"
+    )
     return [Note(cells.name, text)]
 
 
@@ -308,8 +337,9 @@ def _category(cells: Cells, *, forced: bool = False) -> Decision:
 def _category_notes(cells: Cells, column: CategoryColumn, lumped: int, absent: int) -> list[Note]:
     notes = []
     if lumped:
-        text = f"{counted(lumped, 'rare category', 'rare categories')} counted as one"
-        notes.append(Note(cells.name, text))
+        rare = counted(lumped, "rare category", "rare categories")
+        alike = f"counted as {quoted(OTHER)}" if lumped == 1 else "counted as one"
+        notes.append(Note(cells.name, f"{rare} {alike}"))
     if absent:
         text = f"{counted(absent, 'missing value')} ({absent / len(cells):.1%})"
         notes.append(Note(cells.name, f"{text} kept as a category of their own"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.tables.errors import quoted
 
 FEWEST_ROWS = 20
@@ -22,6 +22,7 @@ NEARLY = 0.005  # share of the variance that a column which nearly determines th
 HARDLY_WRONG = 0.01  # the same for classes: share of the errors that the most frequent class makes
 SUMMED = 1e-9  # share of the variance that parts which add up to the target may miss
 MOST_SUMMED = 200
+MOSTLY_PRESENT = 0.9  # of the cells of a column that may be a part of the target
 _SMALL = 1e-6  # relative to the scale of the target
 
 
@@ -32,7 +33,7 @@ class Leak:
     Attributes
     ----------
     column : the column; several, joined by " + ", where they add up to the target.
-    kind : "copy", "line", "log", "power", "parts" or "determines".
+    kind : "copy", "line", "log", "power", "parts", "gaps" or "determines".
     sentence : what was seen, for a person to act on.
     """
 
@@ -56,8 +57,9 @@ def find_leaks(
     y : (n,) the target: numbers, or classes.
     target : its name.
     """
+    classes: np.ndarray = np.empty(0)
     if y.dtype.kind not in "fiu":
-        _, y = np.unique(y, return_inverse=True)
+        classes, y = np.unique(y, return_inverse=True)
         judge: Callable[..., Leak | None] = _of_classes
     elif len(np.unique(y)) >= FEWEST_VALUES:
         judge = _of_numbers
@@ -65,8 +67,11 @@ def find_leaks(
         return ()
     leaks = []
     for name, values in zip(names, features, strict=True):
-        seen = np.isfinite(values).all(axis=1)
-        if seen.sum() >= FEWEST_ROWS and (leak := judge(name, values[seen], y[seen], target)):
+        seen: BoolArray = np.asarray(np.isfinite(values).all(axis=1))
+        leak = _of_gaps(name, seen, y, classes, target) if len(classes) else None
+        if leak is None and seen.sum() >= FEWEST_ROWS:
+            leak = judge(name, values[seen], y[seen], target)
+        if leak is not None:
             leaks.append(leak)
     if not leaks and judge is _of_numbers:
         leaks = _parts(names, features, y, target)
@@ -177,6 +182,20 @@ def _neighbours(means: FloatArray) -> FloatArray:
     return (below + above) / 2
 
 
+def _of_gaps(
+    name: str, seen: BoolArray, y: IntArray, classes: np.ndarray, target: str
+) -> Leak | None:
+    """Name a column that has values in the rows of one class alone: gaps give the others away."""
+    if min(seen.sum(), (~seen).sum()) < FEWEST_ROWS:
+        return None
+    for code, value in enumerate(classes):
+        wrong = float(np.mean(seen != (y == code)))
+        if wrong <= HARDLY_WRONG * min(np.mean(y == code), np.mean(y != code)):
+            words = f"has a value only where the target {quoted(target)} is {quoted(value)}"
+            return Leak(name, "gaps", _sentence(name, words))
+    return None
+
+
 def _of_classes(name: str, features: FloatArray, y: IntArray, target: str) -> Leak | None:
     """Name a column whose value alone tells the class, each row by the others of its value."""
     key = (
@@ -186,6 +205,8 @@ def _of_classes(name: str, features: FloatArray, y: IntArray, target: str) -> Le
     table = np.zeros((len(values), y.max() + 1))
     np.add.at(table, (codes, y), 1)
     base = 1 - np.bincount(y).max() / len(y)
+    if base == 0:
+        return None  # where the column has values there is one class: nothing to tell
     if len(values) == table.shape[1] and ((table > 0).sum(axis=0) == 1).all():
         words = f"says the same as the target {quoted(target)} in every row"
         return Leak(name, "copy", _sentence(name, words))
@@ -216,7 +237,12 @@ def _parts(
     names: Sequence[str], samples: Sequence[FloatArray], y: FloatArray, target: str
 ) -> list[Leak]:
     """Columns of numbers that add up to the target exactly, though none gives it away alone."""
-    single = [j for j, x in enumerate(samples) if x.shape[1] == 1]
+    # A column with many gaps would leave too few rows to judge the others by.
+    single = [
+        j
+        for j, x in enumerate(samples)
+        if x.shape[1] == 1 and np.isfinite(x).mean() >= MOSTLY_PRESENT
+    ]
     if not 2 <= len(single) <= min(MOST_SUMMED, len(y) // 3):
         return []
     X = np.column_stack([samples[j][:, 0] for j in single])

@@ -124,7 +124,7 @@ def prepare(
     encoder = TableEncoder(tuple(category), named=tuple(features), decimal=decimal).fit(X)
     encoder.set_output(transform="pandas")
     encoder.description_ = replace(
-        describe(table, wanted, encoder, roles.notes),
+        describe(table, wanted, encoder, (*roles.notes, *_repeats(encoder, X, roles))),
         leaks=leaks_of(encoder, X, wanted),
         environment=environment,
         hints=tuple(hints),
@@ -242,6 +242,27 @@ def leaks_of(encoder: TableEncoder, X: pd.DataFrame, target: Target) -> tuple[Le
     features = [encoder.observed(column, X.iloc[rows]) for column in columns]
     names = [column.name for column in columns]
     return find_leaks(names, features, target.values[rows], target.name)
+
+
+def _repeats(encoder: TableEncoder, X: pd.DataFrame, roles: Roles) -> tuple[Note, ...]:
+    """Point out columns that only say which environment a row is from, such as dummies of years."""
+    if roles.environments is None:
+        return ()
+    _, codes = np.unique(roles.environments.astype(str), return_inverse=True)
+    if 2 * (codes.max() + 1) > len(codes):
+        return ()  # with a row or two in each, anything is the same in all of them
+    names = []
+    for column in encoder.columns_:
+        values = pd.DataFrame(encoder.observed(column, X)).groupby(codes)
+        if bool((values.nunique(dropna=False) == 1).to_numpy().all()):
+            names.append(column.name)
+    if not names:
+        return ()
+    text = (
+        f"the same in all rows of an environment: {listed(names)}; a model learns from them "
+        "which one a row is from, and a new one is none of these"
+    )
+    return (Note("", text),)
 
 
 def describe(
