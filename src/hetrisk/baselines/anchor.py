@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
+from hetrisk.baselines.base import Labelled, LinearClassifierBase, LinearRegressorBase
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks, minimum
 from hetrisk.core.numerics.moments import moments
@@ -42,7 +41,7 @@ def anchor_objective(w: FloatArray, risks: Risks, gamma: float) -> tuple[float, 
     return value / size, (risks.share @ at.gradient + pull) / size
 
 
-class _Anchor(Method):
+class _Anchor(Labelled):
     strength = "gamma"
     values = GAMMAS
 
@@ -79,18 +78,6 @@ class AnchorRegressor(_Anchor, LinearRegressorBase):
         fits = [anchor_fit(of_environments, gamma) for gamma in values]
         return [np.append(fit.coef, fit.intercept) for fit in fits]
 
-    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) targets.
-        environments : a label per row or (n, K) responsibilities. Without them all rows share
-            one environment: least squares.
-        """
-        return self._fit(X, y, environments)
-
 
 class AnchorClassifier(_Anchor, LinearClassifierBase):
     """Logistic regression whose mean residual stays small in every environment.
@@ -110,14 +97,3 @@ class AnchorClassifier(_Anchor, LinearClassifierBase):
                 w = minimum(partial(anchor_objective, risks=risks, gamma=gamma), w)
             path.append(w)
         return path
-
-    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) labels.
-        environments : a label per row or (n, K) responsibilities; None for one environment.
-        """
-        return self._fit(X, y, environments)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,6 +73,52 @@ class Method(BaseEstimator, ABC):
                 self._path(problem.take(train), self.values)
             ),
         )
+
+    @abstractmethod
+    def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
+        """Fit to rows that the face of the method, regression or classification, checks."""
+
+
+class Penalised(Method):
+    """A method whose strength is a penalty."""
+
+    strength = "penalty"
+
+    def __init__(
+        self, penalty: float | Literal["auto"] = "auto", *, random_state: int | None = 0
+    ) -> None:
+        self.penalty = penalty
+        self.random_state = random_state
+
+
+class Labelled(Method):
+    """A method that is told the environments."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        y : (n,) targets or labels.
+        environments : a label per row or (n, K) responsibilities. Without them all rows share
+            one environment, in which nothing differs.
+        """
+        return self._fit(X, y, environments)
+
+
+class Unlabelled(Method):
+    """A method that is told nothing but the rows."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, d) features.
+        y : (n,) targets or labels.
+        """
+        return self._fit(X, y, None)
 
 
 class LinearRegressorBase(RegressorMixin, Method):

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Penalised, Unlabelled
 from hetrisk.baselines.irm import PENALTIES, irm_path
 from hetrisk.baselines.problem import Problem
 from hetrisk.core.numerics.rows import FloatArray
@@ -38,18 +36,8 @@ def inferred_environments(problem: Problem) -> FloatArray:
     return np.column_stack([first, ~first]).astype(np.float64)
 
 
-class _EIIL(Method):
-    strength = "penalty"
+class _EIIL(Penalised, Unlabelled):
     values = PENALTIES
-
-    def __init__(
-        self,
-        penalty: float | Literal["auto"] = "auto",
-        *,
-        random_state: int | None = 0,
-    ) -> None:
-        self.penalty = penalty
-        self.random_state = random_state
 
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         inferred = replace(problem, environments=inferred_environments(problem))
@@ -66,16 +54,6 @@ class EIILRegressor(_EIIL, LinearRegressorBase):
     random_state : seed of the folds that "auto" deals.
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) targets.
-        """
-        return self._fit(X, y, None)
-
 
 class EIILClassifier(_EIIL, LinearClassifierBase):
     """IRM on two environments inferred from where logistic regression over- and undershoots.
@@ -86,13 +64,3 @@ class EIILClassifier(_EIIL, LinearClassifierBase):
         it on held-out training rows (see `hetrisk.baselines.choice`).
     random_state : seed of the folds that "auto" deals.
     """
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) labels.
-        """
-        return self._fit(X, y, None)

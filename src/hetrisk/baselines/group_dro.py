@@ -10,13 +10,12 @@ only K unknowns; w(q) is a (weighted) least squares or logistic fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize
 
-from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
+from hetrisk.baselines.base import Labelled, LinearClassifierBase, LinearRegressorBase
 from hetrisk.baselines.choice import Choice
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks
@@ -48,7 +47,7 @@ def worst_case_weights(risks: Risks) -> FloatArray:
     return risks.minimiser(np.maximum(found.x, 0.0), w)
 
 
-class _GroupDRO(Method):
+class _GroupDRO(Labelled):
     strength = ""
     values = ()
 
@@ -65,29 +64,6 @@ class _GroupDRO(Method):
 class GroupDRORegressor(_GroupDRO, LinearRegressorBase):
     """Linear regression with the least error in its worst labelled environment."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) targets.
-        environments : a label per row or (n, K) responsibilities. Without them all rows share
-            one environment: least squares.
-        """
-        return self._fit(X, y, environments)
-
 
 class GroupDROClassifier(_GroupDRO, LinearClassifierBase):
     """Logistic regression with the least deviance in its worst labelled environment."""
-
-    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) labels.
-        environments : a label per row or (n, K) responsibilities; None for one environment.
-        """
-        return self._fit(X, y, environments)

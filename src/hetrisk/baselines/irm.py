@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
+from hetrisk.baselines.base import Labelled, LinearClassifierBase, LinearRegressorBase, Penalised
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks, minimum
 from hetrisk.core.numerics.rows import FloatArray
@@ -51,18 +49,8 @@ def irm_path(risks: Risks, penalties: Sequence[float]) -> list[FloatArray]:
     return path
 
 
-class _IRM(Method):
-    strength = "penalty"
+class _IRM(Penalised, Labelled):
     values = PENALTIES
-
-    def __init__(
-        self,
-        penalty: float | Literal["auto"] = "auto",
-        *,
-        random_state: int | None = 0,
-    ) -> None:
-        self.penalty = penalty
-        self.random_state = random_state
 
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         return irm_path(problem.risks(), values)
@@ -84,18 +72,6 @@ class IRMRegressor(_IRM, LinearRegressorBase):
     >>> model = IRMRegressor(penalty=1e4).fit(X, y, environments)
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) targets.
-        environments : a label per row or (n, K) responsibilities. Without them all rows share
-            one environment, in which the penalty vanishes at the least squares solution.
-        """
-        return self._fit(X, y, environments)
-
 
 class IRMClassifier(_IRM, LinearClassifierBase):
     """Logistic regression whose scale is right in every labelled environment (IRMv1).
@@ -106,14 +82,3 @@ class IRMClassifier(_IRM, LinearClassifierBase):
         "auto" chooses it on held-out training rows (see `hetrisk.baselines.choice`).
     random_state : seed of the folds that "auto" deals.
     """
-
-    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) labels.
-        environments : a label per row or (n, K) responsibilities; None for one environment.
-        """
-        return self._fit(X, y, environments)

@@ -10,24 +10,14 @@ Trees, 1984). Any method that claims robustness should beat it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Self
 
-from numpy.typing import ArrayLike
-
-from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Penalised, Unlabelled
 from hetrisk.baselines.problem import Problem
 from hetrisk.core.numerics.rows import FloatArray
 
 
-class _Ridge(Method):
-    strength = "penalty"
+class _Ridge(Penalised, Unlabelled):
     values = (0.0, *(float(10.0 ** (k / 3)) for k in range(-12, 5)))
-
-    def __init__(
-        self, penalty: float | Literal["auto"] = "auto", *, random_state: int | None = 0
-    ) -> None:
-        self.penalty = penalty
-        self.random_state = random_state
 
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         risks, path = problem.pooled(), []
@@ -48,16 +38,6 @@ class OneStandardErrorRidgeRegressor(_Ridge, LinearRegressorBase):
     random_state : seed of the folds that "auto" deals.
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) targets.
-        """
-        return self._fit(X, y, None)
-
 
 class OneStandardErrorRidgeClassifier(_Ridge, LinearClassifierBase):
     """Ridge logistic regression with the strongest penalty within one standard error of the best.
@@ -68,13 +48,3 @@ class OneStandardErrorRidgeClassifier(_Ridge, LinearClassifierBase):
         "auto" chooses it on held-out training rows (see `hetrisk.baselines.choice`).
     random_state : seed of the folds that "auto" deals.
     """
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) labels.
-        """
-        return self._fit(X, y, None)

@@ -11,11 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, Self
 
-from numpy.typing import ArrayLike
-
-from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
+from hetrisk.baselines.base import Labelled, LinearClassifierBase, LinearRegressorBase, Penalised
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks, minimum
 from hetrisk.core.numerics.rows import FloatArray
@@ -33,15 +30,8 @@ def vrex_objective(w: FloatArray, risks: Risks, penalty: float) -> tuple[float, 
     return float(value) / (1 + penalty), gradient / (1 + penalty)
 
 
-class _VREx(Method):
-    strength = "penalty"
+class _VREx(Penalised, Labelled):
     values = PENALTIES
-
-    def __init__(
-        self, penalty: float | Literal["auto"] = "auto", *, random_state: int | None = 0
-    ) -> None:
-        self.penalty = penalty
-        self.random_state = random_state
 
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         risks, path = problem.risks(), []
@@ -63,18 +53,6 @@ class VRExRegressor(_VREx, LinearRegressorBase):
     random_state : seed of the folds that "auto" deals.
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) targets.
-        environments : a label per row or (n, K) responsibilities. Without them all rows share
-            one environment, whose risk has no variance: least squares.
-        """
-        return self._fit(X, y, environments)
-
 
 class VRExClassifier(_VREx, LinearClassifierBase):
     """Logistic regression with risks that differ little between labelled environments.
@@ -85,14 +63,3 @@ class VRExClassifier(_VREx, LinearClassifierBase):
         on held-out training rows (see `hetrisk.baselines.choice`).
     random_state : seed of the folds that "auto" deals.
     """
-
-    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) labels.
-        environments : a label per row or (n, K) responsibilities; None for one environment.
-        """
-        return self._fit(X, y, environments)

@@ -25,14 +25,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize, special
 from sklearn.utils._param_validation import Interval
 
-from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Method
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Unlabelled
 from hetrisk.baselines.choice import Choice
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import minimum
@@ -194,7 +193,7 @@ def scaled_gamma(problem: Problem, gamma: float) -> float:
     return math.inf if cost > MAX_COST else max(float(cost), 1 / MAX_COST)
 
 
-class _WassersteinDRO(Method):
+class _WassersteinDRO(Unlabelled):
     strength = "radius"
     values = RADII
     standardise = False
@@ -246,16 +245,6 @@ class WassersteinDRORegressor(_WassersteinDRO, LinearRegressorBase):
     random_state : seed of the folds that "auto" deals.
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) targets.
-        """
-        return self._fit(X, y, None)
-
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         path = RidgePath.of(problem)
         radii = [scaled_radius(problem, radius) for radius in values]
@@ -279,16 +268,6 @@ class WassersteinDROClassifier(_WassersteinDRO, LinearClassifierBase):
         regression.
     random_state : seed of the folds that "auto" deals.
     """
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit.
-
-        Parameters
-        ----------
-        X : (n, d) features.
-        y : (n,) labels.
-        """
-        return self._fit(X, y, None)
 
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         risks, path = problem.pooled(), []

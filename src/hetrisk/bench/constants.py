@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,13 +10,12 @@ from typing import Any
 
 from hetrisk.bench.clock import shortest
 from hetrisk.bench.cluster import workers
-from hetrisk.bench.iteration import CountedPasses, away_from, climb
+from hetrisk.bench.iteration import CountedPasses, SeenThrough, away_from, climb
 from hetrisk.bench.metric import Metric, Size
 from hetrisk.bench.rows import table, true_mixture, write_parquet
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.mixture.mixture import em
-from hetrisk.core.numerics.rows import Rows
 from hetrisk.estimators.hrm import HRMRegressor
 
 TASKS = 400
@@ -35,26 +33,12 @@ class _Recorded(CountedPasses):
         return result
 
 
-@dataclass(frozen=True)
-class _OneThread:
+class _OneThread(SeenThrough):
     """Rows in memory, summed on the caller's thread: the work of one single-thread worker."""
-
-    source: ArrayBlocks
-
-    @property
-    def n_rows(self) -> int:
-        return self.source.n_rows
-
-    @property
-    def n_features(self) -> int:
-        return self.source.n_features
 
     def sum(self, function: Any) -> Any:
         with single_blas_thread():
             return self.source.stride_sum(function, range(0, self.n_rows, self.source.block_rows))
-
-    def sample(self, size: int, seed: int) -> Rows:
-        return self.source.sample(size, seed)
 
 
 class _CountedArray(ArrayBlocks):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,11 +21,11 @@ COMPONENTS = 3
 ITERATIONS = 3
 
 
-class CountedPasses:
-    """Rows seen through another source, counting the passes over them."""
+class SeenThrough:
+    """Rows seen through another source."""
 
-    def __init__(self, source: RowSource) -> None:
-        self.source, self.passes = source, 0
+    def __init__(self, source: Any) -> None:
+        self.source = source
 
     @property
     def n_rows(self) -> int:
@@ -39,12 +39,24 @@ class CountedPasses:
 
     def sum(self, function: Callable[[Rows], T]) -> T:
         """Sum over the blocks of the source: one pass."""
-        self.passes += 1
         return self.source.sum(function)
 
     def sample(self, size: int, seed: int) -> Rows:
         """Sample the source."""
         return self.source.sample(size, seed)
+
+
+class CountedPasses(SeenThrough):
+    """Rows seen through another source, counting the passes over them."""
+
+    def __init__(self, source: RowSource) -> None:
+        super().__init__(source)
+        self.passes = 0
+
+    def sum(self, function: Callable[[Rows], T]) -> T:
+        """Count one pass, and sum over the blocks of the source."""
+        self.passes += 1
+        return super().sum(function)
 
 
 def standardised(source: Blocks) -> Blocks:

@@ -6,7 +6,7 @@ import math
 import os
 from pathlib import Path
 
-from hetrisk import __version__, atomic
+from hetrisk import atomic
 from hetrisk.monitoring.findings import Check, Status
 from hetrisk.report.labels import brief
 from hetrisk.report.page import dress, template
@@ -35,7 +35,6 @@ def render_check(found: Check, title: str | None = None) -> str:
         badge=badge,
         word=word,
         place=place,
-        version=__version__,
         **dress(),
     )
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import BaseLoader, Environment, StrictUndefined, Template
+from jinja2 import DictLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from hetrisk import atomic
+from hetrisk import __version__, atomic
 from hetrisk.core.result import INVARIANT, UNSEARCHED
 from hetrisk.report import curves, pictures
 from hetrisk.report.extraction import summarize
@@ -100,13 +100,14 @@ def render_summary(summary: Summary, title: str | None = None) -> str:
 
 
 def dress() -> dict[str, Any]:
-    """Return style, script and their hashes, as every page of ours wears them."""
+    """Return style, script, their hashes and the version, as every page of ours wears them."""
     style, script = asset("page.css"), asset("page.js")
     return {
         "style": Markup(style),
         "script": Markup(script),
         "style_hash": _hash(style),
         "script_hash": _hash(script),
+        "version": __version__,
     }
 
 
@@ -231,7 +232,7 @@ def _told(features: tuple[Feature, ...], before: tuple[bool, ...], after: tuple[
 def template(name: str, package: str = "hetrisk.report") -> Template:
     """Return a template from a package: all is escaped, an unknown name is an error."""
     jinja = Environment(
-        loader=BaseLoader(),
+        loader=DictLoader({"head.html": asset("head.html")}),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +15,7 @@ from hetrisk.reproduce.evaluation import DISTANCES
 from hetrisk.reproduce.methods import METHODS
 from hetrisk.reproduce.output import write_page, write_section
 from hetrisk.reproduce.records import Records, RecordsError
+from hetrisk.reproduce.request import check_names, check_request
 from hetrisk.reproduce.runner import run, run_with_progress
 from hetrisk.reproduce.targets import TARGETS
 
@@ -52,11 +53,8 @@ def reproduce(
     Path of the index page.
     """
     names = list(TARGETS) if "all" in targets else list(dict.fromkeys(targets))
-    _check("targets", names, TARGETS)
-    _check("methods", methods, METHODS)
-    _check("redo", redo, METHODS)
-    if seeds < 1:
-        raise ValueError(f"seeds must be at least 1; got {seeds}.")
+    check_names("targets", names, TARGETS)
+    check_request(seeds, methods, redo, METHODS)
     folder = Path(out)
     records = Records(folder / RECORDS)
     if redo:
@@ -78,10 +76,3 @@ def _concerned(method: str, chosen: Sequence[str]) -> bool:
     if method == DISTANCES:
         return not set(LEARNED.values()).isdisjoint(chosen)
     return method in chosen
-
-
-def _check(argument: str, given: Sequence[str], known: Mapping[str, object]) -> None:
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        options = ", ".join(known)
-        raise ValueError(f"{argument} must be among {options}; got {', '.join(unknown)}.")

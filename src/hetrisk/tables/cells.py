@@ -201,8 +201,8 @@ class TextCells(Cells):
         return np.append(per_value, np.nan)[self.codes]
 
 
-class NumberCells(Cells):
-    """Cells that arrived as numbers or booleans."""
+class _Measured(Cells):
+    """Cells that arrived as numbers of some kind, NaN where they hold nothing."""
 
     def __init__(self, name: str, values: FloatArray) -> None:
         super().__init__(name)
@@ -215,6 +215,10 @@ class NumberCells(Cells):
     def missing(self) -> BoolArray:
         """NaN; infinities are present but not usable."""
         return np.isnan(self.values)
+
+
+class NumberCells(_Measured):
+    """Cells that arrived as numbers or booleans."""
 
     def numbers(self, notation: Notation | None = None) -> FloatArray:
         """Return the numbers, NaN where not finite."""
@@ -231,20 +235,8 @@ class NumberCells(Cells):
         return TextCells(self.name, np.asarray([*levels, None], dtype=object)[codes]).days(form)
 
 
-class DateCells(Cells):
+class DateCells(_Measured):
     """Cells that arrived as dates: days since 1970-01-01."""
-
-    def __init__(self, name: str, days: FloatArray) -> None:
-        super().__init__(name)
-        self.values = days
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @property
-    def missing(self) -> BoolArray:
-        """Which cells hold nothing."""
-        return np.isnan(self.values)
 
     @property
     def is_dates(self) -> bool:

@@ -15,6 +15,7 @@ from hetrisk.reproduce.gauntlet.methods import GAUNTLET
 from hetrisk.reproduce.gauntlet.page import write_gauntlet
 from hetrisk.reproduce.gauntlet.tables import csv_text
 from hetrisk.reproduce.records import Records
+from hetrisk.reproduce.request import check_request
 from hetrisk.reproduce.runner import run_with_progress
 
 __all__ = ["GAUNTLET", "run_gauntlet"]
@@ -48,13 +49,7 @@ def run_gauntlet(
     -------
     Path of the page.
     """
-    for argument, given in (("methods", methods), ("redo", redo)):
-        unknown = [name for name in given if name not in GAUNTLET]
-        if unknown:
-            options = ", ".join(GAUNTLET)
-            raise ValueError(f"{argument} must be among {options}; got {', '.join(unknown)}.")
-    if seeds < 1:
-        raise ValueError(f"seeds must be at least 1; got {seeds}.")
+    check_request(seeds, methods, redo, GAUNTLET)
     folder = Path(out)
     records = Records(folder / RECORDS)
     if redo:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
@@ -135,23 +136,25 @@ def versions_sentence(found: Found) -> str:
 
 
 def _scatter(counted: Sequence[Tally]) -> Picture:
-    if not counted:
-        return Picture("harm-and-help", None, "no real table was run.")
-    try:
-        return Picture("harm-and-help", harm_and_help(counted))
-    except PlottingUnavailable as error:
-        return Picture("harm-and-help", None, str(error))
+    return _picture("harm-and-help", harm_and_help, counted, "no real table was run.")
 
 
 def _curves(made: Sequence[Forecast]) -> Picture:
     by_split = {(f.stage.name, f.stage.split): f for f in made}
     chosen = [by_split[split] for split in SHOWN_CURVES if split in by_split]
-    if not chosen:
-        return Picture("reach-curves", None, "no curve was drawn.")
+    return _picture("reach-curves", foretold_and_came_true, chosen, "no curve was drawn.")
+
+
+def _picture(
+    name: str, drawn: Callable[[Sequence[Any]], Drawing], of: Sequence[Any], otherwise: str
+) -> Picture:
+    """Return a figure of something, or why there is none."""
+    if not of:
+        return Picture(name, None, otherwise)
     try:
-        return Picture("reach-curves", foretold_and_came_true(chosen))
+        return Picture(name, drawn(of))
     except PlottingUnavailable as error:
-        return Picture("reach-curves", None, str(error))
+        return Picture(name, None, str(error))
 
 
 def _template() -> Template:
