@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
 
+from hetrisk import HRMRegressor
 from hetrisk.core.numerics.families import Bernoulli
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import Held, Rows
@@ -206,3 +208,18 @@ def test_columns_of_one_group_leave_together():
 
 def test_there_are_at_most_fifteen_thresholds():
     assert len(fields(Thresholds)) <= 15
+
+
+def test_hidden_slopes_are_acted_upon_only_where_that_pays_within_the_reach():
+    """A cause that turns round in some rows, and costs more to miss than small shifts cost."""
+    X, y = flipping(3, n=1500)
+    far = HRMRegressor(reach=2.0).fit(X, y)
+    assert far.verdict_ == "invariant"
+    assert far.break_even_ <= 2.0
+    near = HRMRegressor(reach=far.break_even_ / 2).fit(X, y)
+    assert near.verdict_ == "homogeneous"
+    assert near.support_.all()
+    assert "would pay from reach" in near.verdict_reason_
+    assert not any(source.used for source in near.sources_)
+    assert any("does not pay within the reach" in reason for reason in near.evidence_.reason)
+    assert np.allclose(near.predict(X), LinearRegression().fit(X, y).predict(X))

@@ -31,7 +31,7 @@ from hetrisk.core.result import (
     SourceRecord,
 )
 from hetrisk.core.sources.ask import ask
-from hetrisk.core.sources.base import Answer, Finding
+from hetrisk.core.sources.base import EFFECT, Answer, Finding
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
 from hetrisk.core.sources.sets import EnvironmentGrams
 
@@ -58,7 +58,53 @@ def ask_the_rows(
         sources=tuple(_asked(f, f.against & answer.leave) for f in answer.findings),
     )
     found = priced(rows, family, groups, settings, findings, null)
-    return replace(found, reason=_answer_reason(answer, found, groups, settings))
+    reason = _answer_reason(answer, found, groups, settings)
+    if answer.verdict == INVARIANT and not _worth_it(answer, found, settings):
+        reason = f"{_said(answer)} {_not_worth_it(answer, found, groups, settings)}"
+        found = priced(rows, family, groups, settings, _all_kept(rows, family, answer, findings))
+    return replace(found, reason=reason)
+
+
+def _all_kept(rows: RowSource, family: Family, answer: Answer, findings: Findings) -> Findings:
+    """The same findings, acted upon in no way."""
+    full = np.ones_like(findings.support)
+    beyond = "Kept: leaving it out does not pay within the reach."
+    return replace(
+        findings,
+        support=full,
+        gates=full.astype(np.float64),
+        partition=one_environment(rows, family),
+        verdict=HOMOGENEOUS,
+        reasons=tuple(beyond if answer.leave[j] else _why(answer, j) for j in range(len(full))),
+        sources=tuple(replace(source, used=False) for source in findings.sources),
+        assumed=np.zeros_like(full),
+    )
+
+
+def _worth_it(answer: Answer, found: SearchResult, settings: SearchSettings) -> bool:
+    """Does leaving columns out pay within the reach, as far as the rows can say?
+
+    The spread of an effect shows *that* its mechanism moves; rows parted by what goes along with it
+    are a blurred picture of the environments, and say little about how far it moves.
+    """
+    blurred = any(f.kind == EFFECT and (f.against & answer.leave).any() for f in answer.findings)
+    return blurred or found.curve.break_even <= settings.reach
+
+
+def _not_worth_it(
+    answer: Answer, found: SearchResult, groups: IntArray, settings: SearchSettings
+) -> str:
+    """Why columns that something speaks against stay."""
+    even, left = found.curve.break_even, listed(answer.leave, groups, settings)
+    when = "at no reach" if np.isinf(even) else f"from reach {even:.2g} on, beyond the"
+    return (
+        f"Leaving out {left} would pay {when}"
+        f"{'' if np.isinf(even) else f' {settings.reach:g} asked for'}: plain ERM on all columns."
+    )
+
+
+def _said(answer: Answer) -> str:
+    return " ".join(f.sentence for f in answer.findings if (f.against & answer.leave).any())
 
 
 def _blamed(
@@ -134,10 +180,10 @@ def _answer_reason(
         return f"{said} No set of columns is safe."
     left, together = (len(np.unique(some)) for some in (groups[answer.leave], groups))
     price = found.curve.error[0] / max(found.curve.error_erm[0], TINY) - 1.0
-    said = " ".join(f.sentence for f in answer.findings if (f.against & answer.leave).any())
     assumed = " That is an assumption, not a test." if _assumed(answer).any() else ""
     return (
-        f"{left} of {together} columns left out ({listed(answer.leave, groups, settings)}). {said}"
+        f"{left} of {together} columns left out ({listed(answer.leave, groups, settings)}). "
+        f"{_said(answer)}"
         f"{assumed} Where nothing shifts, that costs {max(price, 0.0):.1%} more error; "
         f"{_pays(found)}."
     )
