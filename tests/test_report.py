@@ -159,6 +159,16 @@ def test_a_very_wide_table_with_very_long_names_stays_small():
     assert "The first 500 of 2000 columns" in Page(page).text
 
 
+def test_the_penalties_of_a_step_are_numbers_and_shown():
+    summary = summarize(fitted())
+    steps = [replace(s, invariance_penalty=0.5, gate_penalty=0.012, note="") for s in summary.steps]
+    assert "penalties: invariance 0.500, gate 0.0120" in render_summary(
+        replace(summary, steps=tuple(steps))
+    )
+    none = [replace(s, invariance_penalty=None, gate_penalty=None) for s in summary.steps]
+    assert "penalties" not in render_summary(replace(summary, steps=tuple(none)))
+
+
 def test_the_same_model_gives_the_same_page():
     assert render(fitted()) == render(fitted())
 

@@ -142,7 +142,7 @@ def test_given_environments_are_kept_to(rows):
 def test_penalties_given_are_used_as_they_are(rows):
     settings = SearchSettings(invariance_penalty=0.5, gate_penalty=0.01, max_rounds=1)
     record = discover(rows, Gaussian(), np.arange(10), settings).history[0]
-    assert record.note == "penalties: invariance 0.5, gate 0.01"
+    assert (record.invariance_penalty, record.gate_penalty) == (0.5, 0.01)
 
 
 def test_soft_gates_act_softly_in_the_clustering(rows):

@@ -244,7 +244,8 @@ class HistoryRecord:
     support : the columns selected.
     chosen : whether this is the step the result was taken from.
     log_likelihood : of the clustering, where there was one.
-    note : what happened, in words.
+    invariance_penalty, gate_penalty : those the gates were fitted with, where there were gates.
+    note : what else happened, in words.
     """
 
     round: int
@@ -254,6 +255,8 @@ class HistoryRecord:
     support: tuple[bool, ...]
     chosen: bool
     log_likelihood: float = float("nan")
+    invariance_penalty: float | None = None
+    gate_penalty: float | None = None
     note: str = ""
 
 

@@ -188,6 +188,8 @@ def _steps(history: Sequence[Any]) -> tuple[Step, ...]:
             log_likelihood=float(record.log_likelihood),
             kept=tuple(bool(flag) for flag in record.support),
             chosen=bool(record.chosen),
+            invariance_penalty=record.invariance_penalty,
+            gate_penalty=record.gate_penalty,
             note=brief(record.note, LONGEST_NAME) if record.note else "",
         )
         for record in history

@@ -31,7 +31,7 @@ from hetrisk.report.labels import (
     probability,
     tick,
 )
-from hetrisk.report.summary import Action, Decision, Feature, Summary, by_importance
+from hetrisk.report.summary import Action, Decision, Feature, Step, Summary, by_importance
 
 TITLE = "Stability report"
 VERDICT_WORD = {UNSEARCHED: "not searched"}
@@ -140,7 +140,7 @@ def _derived(s: Summary) -> dict[str, Any]:
         "effect_unit": "predicted value" if s.task == "regression" else "log-odds of the class",
         "hidden_classes": s.n_classes - len(s.coefficients) if len(s.coefficients) > 1 else 0,
         "spread_rows": order[: LIMIT.panels],
-        "changes": _changes(s),
+        "happened": _happened(s),
         "score_name": next((step.score_name for step in s.steps), "Score"),
         "likelihoods": any(math.isfinite(step.log_likelihood) for step in s.steps),
     }
@@ -208,15 +208,24 @@ def risk_format(s: Summary) -> Callable[[float], str]:
     return partial(fixed, decimals=max(0, 2 - math.floor(math.log10(min(risks)))))
 
 
-def _changes(s: Summary) -> tuple[str, ...]:
-    """What each step left out (−) or took back (+) since the one before."""
+def _happened(s: Summary) -> tuple[str, ...]:
+    """What each step left out (−) or took back (+) since the one before, its penalties and note."""
     before = tuple(True for _ in s.columns)
     told = []
     for step in s.steps:
         after = step.kept or before
-        told.append(_told(s.columns, before, after))
+        parts = (_told(s.columns, before, after), _penalties(step), step.note)
+        told.append("; ".join(part for part in parts if part))
         before = after
     return tuple(told)
+
+
+def _penalties(step: Step) -> str:
+    if step.invariance_penalty is None or step.gate_penalty is None:
+        return ""
+    return (
+        f"penalties: invariance {number(step.invariance_penalty)}, gate {number(step.gate_penalty)}"
+    )
 
 
 def _told(features: tuple[Feature, ...], before: tuple[bool, ...], after: tuple[bool, ...]) -> str:

@@ -187,7 +187,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Step:
-    """One record of the search. ``kept`` has one flag a feature, or is empty if not recorded."""
+    """One record of the search, as `hetrisk.core.result.HistoryRecord` has it.
+
+    ``kept`` has one flag a feature, or is empty if not recorded.
+    """
 
     number: int
     n_environments: int
@@ -196,6 +199,8 @@ class Step:
     log_likelihood: float
     kept: tuple[bool, ...]
     chosen: bool
+    invariance_penalty: float | None
+    gate_penalty: float | None
     note: str
 
 

@@ -126,5 +126,6 @@ def _record(i: int, turn: Round, score: float, chosen: bool, groups: IntArray) -
         support=tuple(bool(kept) for kept in choice.fit.support[groups]),
         chosen=chosen,
         log_likelihood=turn.log_likelihood,
-        note=f"penalties: invariance {choice.invariance:.3g}, gate {choice.price:.3g}",
+        invariance_penalty=float(choice.invariance),
+        gate_penalty=float(choice.price),
     )
