@@ -90,7 +90,7 @@ def test_an_effect_leaves_where_its_spread_goes_along_with_other_columns():
     assert np.flatnonzero(shifting.against).tolist() == [3]
     steady = found(Effect(), standardised(*spreading(1, spreads=(0.6, 0.6))))
     assert not steady.against.any()
-    assert "the same in all rows" in steady.sentence
+    assert "does so in one way everywhere" in steady.sentence
 
 
 def test_the_environments_of_an_effect_part_rows_by_its_expected_spread():

@@ -165,3 +165,11 @@ def p_text(p_value: float) -> str:
 def count_text(count: int, noun: str) -> str:
     """A number of things in a sentence."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def some_of(together: int, which: str, count: int, one: str, several: str) -> str:
+    """So many of the columns ``which`` something is said of: the start of a sentence."""
+    if together == 1:
+        return f"The one column that {which} {one}"
+    what = f"All {together} columns" if count == together else f"{count} of {together} columns"
+    return f"{what} that {which} {one if count == 1 else several}"

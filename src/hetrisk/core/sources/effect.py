@@ -34,9 +34,9 @@ from hetrisk.core.sources.base import (
     Case,
     Finding,
     Question,
-    count_text,
     nothing_found,
     p_text,
+    some_of,
 )
 from hetrisk.core.sources.mechanism import mechanism_p_values, target_basis
 from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
@@ -125,13 +125,13 @@ class Effect(Question[BoolArray]):
         column_p_values = np.ones(len(case.left))
         column_p_values[effects] = p
         smallest = min(1.0, len(effects) * float(p.min()))
-        asked = f"of the {count_text(len(effects), 'column')} that may be an effect of the target"
+        asked = partial(some_of, len(effects), "may follow from the target")
         sentence = (
-            f"{gone.sum()} {asked} {'does' if gone.sum() == 1 else 'do'} not follow it in one way "
-            f"everywhere ({p_text(smallest)})."
+            f"{asked(int(gone.sum()), 'does not do so', 'do not do so')}"
             if gone.any()
-            else f"None {asked} follows it in two ways ({p_text(smallest)})."
+            else f"{asked(len(effects), 'does so', 'do so')}"
         )
+        sentence = f"{sentence} in one way everywhere ({p_text(smallest)})."
         return Finding(
             name=self.name,
             kind=self.kind,

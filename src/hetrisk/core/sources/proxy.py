@@ -36,9 +36,9 @@ from hetrisk.core.sources.base import (
     Case,
     Finding,
     Question,
-    count_text,
     nothing_found,
     p_text,
+    some_of,
 )
 from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import Term, choose_terms, term_values, two_valued
@@ -166,14 +166,14 @@ class Proxy(Question[Suspects]):
         gone = np.isin(case.groups, case.groups[passed]) & ~case.left
         smallest = min(1.0, len(scores) * float(column_p_values.min()))
         strongest = max(scores.values(), key=lambda s: s.value)
-        asked_of = f"of the {count_text(len(scores), 'column')} that only a linear model uses"
-        said = f"score {strongest.value:.1f}, {p_text(smallest)}"
+        asked = partial(some_of, len(scores), "only a linear model uses")
+        how = "along with the others in one way everywhere"
         sentence = (
-            f"{gone.sum()} {asked_of} {'does' if gone.sum() == 1 else 'do'} not go along with the "
-            f"others in one way everywhere ({said})."
+            f"{asked(int(gone.sum()), 'does not go', 'do not go')} {how}"
             if gone.any()
-            else f"None {asked_of} goes along with the others in two ways ({said})."
+            else f"{asked(len(scores), 'goes', 'go')} {how}"
         )
+        sentence = f"{sentence} (score {strongest.value:.1f}, {p_text(smallest)})."
         return Finding(
             name=self.name,
             kind=self.kind,
