@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hetrisk.baselines.choice import STRENGTH, Choice, choose, folds
 from hetrisk.baselines.problem import Problem, problem_scale, with_ones
 from hetrisk.baselines.risks import LogisticRisks, SquaredRisks
+from hetrisk.blocks.labels import quoted
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.estimators.memberships import memberships
 from hetrisk.estimators.scales import Scale
@@ -168,7 +169,7 @@ class LinearClassifierBase(ClassifierMixin, Method):
         self.classes_, codes = np.unique(rows[1], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y must hold at least two classes; got only one class, {self.classes_[0]!r}."
+                f"y must hold at least two classes; got only one class, {quoted(self.classes_[0])}."
             )
         scale = problem_scale(rows[0], None, standardise=self.standardise)
         Z, shares = with_ones(scale.features(rows[0])), _occupied(environments, len(codes))

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from hetrisk.blocks.labels import quoted
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 from hetrisk.core.result import HintColumn
 
@@ -269,6 +270,6 @@ def codes_in(classes: np.ndarray, values: np.ndarray) -> np.ndarray:
     if len(unknown):
         raise ValueError(
             f"y must hold labels among the {len(classes)} classes {classes.tolist()[:10]}; got "
-            f"{np.asarray(values)[unknown[0]]!r}."
+            f"{quoted(np.asarray(values)[unknown[0]])}."
         )
     return found

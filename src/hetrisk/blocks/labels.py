@@ -6,6 +6,11 @@ import numpy as np
 import pandas as pd
 
 
+def quoted(label: object) -> str:
+    """Return a label as it would be typed: 0 and 'a', whatever type of number an array holds."""
+    return repr(label.item() if isinstance(label, np.generic) else label)
+
+
 def as_numbers(values: pd.Series) -> pd.Series:
     """Text that is numbers throughout, such as years, as numbers: they have an order."""
     if pd.api.types.is_numeric_dtype(values.dtype):

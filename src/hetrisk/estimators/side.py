@@ -15,7 +15,7 @@ import pandas as pd
 
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.blocks.hints import as_frame, described, hint_numbers
-from hetrisk.blocks.labels import as_numbers, have_order
+from hetrisk.blocks.labels import as_numbers, have_order, quoted
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
 from hetrisk.core.result import HintColumn, Labels
 
@@ -68,13 +68,13 @@ def side_of(rows: Blocks) -> SideInformation:
     if rows.environment_labels is not None:
         names = rows.environment_labels
         if len(names) < 2:
-            raise ValueError(_ONE.format(names[0]))
+            raise ValueError(_ONE.format(quoted(names[0])))
         named = as_numbers(pd.Series(names))
         labels = Labels(tuple(map(_shown, named)), None, have_order(named))
     return SideInformation(labels=labels, hints=rows.hint_columns)
 
 
-_ONE = "environments must hold at least two different labels; got one, {!r}."
+_ONE = "environments must hold at least two different labels; got one, {}."
 
 
 def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
@@ -89,7 +89,7 @@ def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
     values = as_numbers(values)
     codes, levels = pd.factorize(values, sort=True)
     if len(levels) < 2:
-        raise ValueError(_ONE.format(levels[0]))
+        raise ValueError(_ONE.format(quoted(levels[0])))
     if len(levels) == len(values):
         raise ValueError(
             f"environments must repeat; got {len(levels)} different labels for {len(values)} rows."

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 
 from hetrisk.blocks import ArrayBlocks
+from hetrisk.blocks.labels import quoted
 from hetrisk.core.numerics.comparison import membership
 from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
 from hetrisk.core.numerics.floors import TINY
@@ -232,6 +233,6 @@ def _coded(y: np.ndarray, task_type: str) -> tuple[FloatArray, Family]:
         return y.astype(np.float64), Gaussian()
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y must hold at least two classes; got only {classes[0]!r}.")
+        raise ValueError(f"y must hold at least two classes; got only {quoted(classes[0])}.")
     family = Bernoulli() if len(classes) == 2 else Multinomial(len(classes))
     return codes.astype(np.float64), family
