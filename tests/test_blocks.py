@@ -94,7 +94,7 @@ def backend(request, tmp_path):
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(n=st.integers(2, 200), block_rows=st.integers(1, 90), seed=st.integers(0, 99))
+@given(n=st.integers(2, 60), block_rows=st.integers(1, 40), seed=st.integers(0, 99))
 def test_moments_do_not_depend_on_the_backend_or_the_block_size(backend, n, block_rows, seed):
     frame = table(n, seed)
     rows = Rows(
@@ -195,7 +195,7 @@ def _target(rows: Rows) -> np.ndarray:
 
 
 def test_unknown_label_is_named():
-    with pytest.raises(ValueError, match=r"among the 2 classes \['a', 'b'\]; got np.str_\('z'\)"):
+    with pytest.raises(ValueError, match=r"among the 2 classes \['a', 'b'\]; got 'z'\.$"):
         codes_in(np.array(["a", "b"]), np.array(["a", "z"]))
 
 

@@ -83,7 +83,8 @@ class HRMRegressor(RegressorMixin, HRMBase):
     break_even_ : the reach from which on this model is the better one.
     stability_ : (d,) share of resamples in which each column left.
     n_resamples_ : of how many.
-    leave_one_out_ : errors in each environment when it was left out of the fit.
+    leave_one_out_ : errors in each environment when it was left out of the fit; empty with fewer
+        than three, once those too thin for their columns are merged.
     environments_, environment_proba_ : environment of each training row and the probabilities
         behind it; not held for rows out of core.
     environment_labels_ : their names.
