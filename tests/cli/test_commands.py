@@ -232,12 +232,21 @@ def test_check_names_what_is_wrong(workshop, tmp_path):
     assert "y must hold labels among the 2 classes of the model; got sideways" in result.stderr
 
 
+def test_columns_the_model_was_told_are_not_unknown_to_it(workshop, tmp_path):
+    told = ("-e", "place", "--hint", "when", "-d", "label", "--out", tmp_path / "m")
+    assert run("fit", workshop / "table.csv", "-t", "y", *told).exit_code == 0
+    result = run("predict", tmp_path / "m", workshop / "table.csv")
+    (note,) = [line for line in result.stderr.splitlines() if "does not know" in line]
+    assert note == "Note: columns the model does not know, ignored: 'label'"
+
+
 def test_rows_outside_what_was_learned_are_noted_and_flagged(workshop, tmp_path):
     table = frame()
     table.loc[3, "a"] = 1e6
     table.to_csv(tmp_path / "t.csv", index=False)
     result = run("predict", workshop / "y.hetrisk", tmp_path / "t.csv")
-    assert "1 row of 150 clearly outside what the model learned from" in result.stderr
+    said = "1 row of 150 clearly outside what the model learned from ('a' in 1, 'prediction' in 1):"
+    assert said in " ".join(result.stderr.split())
     assert "--flag marks them" in result.stderr
     assert result.stdout.splitlines()[0] == "prediction"
     flagged = run("predict", workshop / "y.hetrisk", tmp_path / "t.csv", "--flag").stdout

@@ -14,7 +14,7 @@ from hetrisk.monitoring.findings import (
     Status,
     Z,
 )
-from hetrisk.report.labels import listed, number, percent, precise, tick
+from hetrisk.report.labels import fixed, listed, number, percent, precise, tick
 from hetrisk.report.summary import Curve, Point
 
 MOST_NAMES = 4
@@ -121,9 +121,9 @@ def _place(reach: Estimate) -> str:
         return "Further than the curve can say: it is flat, and the error is above it."
     if reach.value == 0:
         return "Reach 0: no error beyond what was expected if nothing shifts."
-    doubt = f" ± {number(Z * reach.error, 2)}" if math.isfinite(reach.error) else ""
+    doubt = f" ± {fixed(Z * reach.error)}" if math.isfinite(reach.error) else ""
     return (
-        f"Reach {number(reach.value, 2)}{doubt}, if all of the additional error comes from "
+        f"Reach {fixed(reach.value)}{doubt}, if all of the additional error comes from "
         "relations that moved (noisier rows look the same)."
     )
 

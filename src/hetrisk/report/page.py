@@ -31,7 +31,7 @@ from hetrisk.report.labels import (
     probability,
     tick,
 )
-from hetrisk.report.summary import Action, Decision, Feature, Step, Summary, by_importance
+from hetrisk.report.summary import Decision, Feature, Step, Summary, by_importance
 
 TITLE = "Stability report"
 VERDICT_WORD = {UNSEARCHED: "not searched"}
@@ -120,7 +120,7 @@ def _derived(s: Summary) -> dict[str, Any]:
     table_rows = by_importance(s.features)[: LIMIT.rows]
     finite = [v for e in s.environments for v in (e.risk, e.risk_erm) if math.isfinite(v)]
     return {
-        "same": s.recommendation.action is not Action.THIS,
+        "same": s.verdict != INVARIANT,
         "verdict_word": VERDICT_WORD.get(s.verdict, s.verdict),
         "contents": _contents(s),
         "reach_words": f"reach {tick(s.recommendation.reach)}, the one asked for,",

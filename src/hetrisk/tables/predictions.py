@@ -106,10 +106,10 @@ def _outside_notes(outside: Counter[str], flag: bool) -> list[Note]:
     count: Counter[str] = Counter()
     for where, times in outside.items():
         count.update(dict.fromkeys(filter(None, where.split("; ")), times))
-    most = [f"{name} in {times:,}" for name, times in count.most_common(5)]
+    most = ", ".join(f"{quoted(name)} in {times:,}" for name, times in count.most_common(5))
     text = (
         f"{counted(rows, 'row')} of {outside.total():,} clearly outside what the model learned "
-        f"from ({listed(most)}): predictions there are guesses"
+        f"from ({most}): predictions there are guesses"
     )
     return [Note("", text if flag else f"{text}; --flag marks them")]
 
@@ -133,8 +133,9 @@ def _features(pipeline: Pipeline, frame: pd.DataFrame) -> tuple[pd.DataFrame, li
     spare = [name for name in unused_columns(pipeline) if name not in names]
     values, notes = encoder.encode(frame, spare=spare)
     notes = [note for note in notes if note.column not in spare]
-    extra = names - {str(name) for name in encoder.feature_names_in_}
-    extra.discard(encoder.description_.target)
+    about = encoder.description_
+    told = {about.target, about.environment, about.weight, *about.hints}  # known, and no features
+    extra = names - {str(name) for name in encoder.feature_names_in_} - told
     if spare:
         notes.insert(0, Note("", f"columns not in the table, nor needed: {listed(spare)}"))
     if extra:
