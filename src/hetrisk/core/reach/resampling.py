@@ -18,6 +18,7 @@ from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.regret import Environments, combined
 from hetrisk.core.reach.settings import SETTINGS
 
+SPLITS = 4  # of the folds into halves
 SEED = 20210718  # of the draws: the same table gives the same answer, whatever random_state
 
 
@@ -42,18 +43,29 @@ def _drawn(cells: CellMoments, random: np.random.Generator) -> CellMoments:
     )
 
 
-def halves(cells: list[CellMoments], environments: Environments) -> list[Environments]:
-    """The environments of every other fold, and those of the folds between."""
-    return [_half(cells, environments, side) for side in (0, 1)]
+def halves(
+    cells: list[CellMoments], environments: Environments
+) -> list[tuple[Environments, Environments]]:
+    """Halves of the rows to fit to, each with the other to judge by; several splits."""
+    pairs = []
+    for split in range(SPLITS):
+        order = np.random.default_rng(split).permutation(cells[0].weight.shape[1])
+        sides = [_of_folds(cells, environments, order % 2 == side) for side in (0, 1)]
+        pairs += [(sides[0], sides[1]), (sides[1], sides[0])]
+    return pairs
 
 
-def _half(cells: list[CellMoments], environments: Environments, side: int) -> Environments:
+def _of_folds(
+    cells: list[CellMoments], environments: Environments, chosen: BoolArray
+) -> Environments:
     parts = []
     for i, part in enumerate(cells):
-        chosen = np.arange(part.weight.shape[1]) % 2 == side
-        half = environments_of(part.merged_folds(chosen), environments.n_targets)
+        # Partitions may have fewer folds than the first.
+        some = environments_of(
+            part.merged_folds(np.resize(chosen, part.weight.shape[1])), environments.n_targets
+        )
         phi = environments.phi[environments.partition == i].mean()
-        parts.append(replace(half, phi=np.full(len(half.rows), phi)))
+        parts.append(replace(some, phi=np.full(len(some.rows), phi)))
     return combined(parts)
 
 

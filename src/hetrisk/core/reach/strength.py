@@ -20,11 +20,14 @@ STRENGTHS = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # times the reach
 
 def choose_strength(cells: list[CellMoments], environments: Environments, reach: float) -> float:
     """The strength whose expected error at the reach is least on rows it was not fitted to."""
-    sides = halves(cells, environments)
+    pairs = halves(cells, environments)
     losses = []
     for times in STRENGTHS:
-        coef = [fit_directions(side, times * reach) for side in sides]
-        risk = np.mean([risk_of(sides[1 - i], coef[i])[0] for i in (0, 1)])
-        shift = np.mean([gradient_shift(sides[1 - i], coef[i]) for i in (0, 1)], axis=0)
-        losses.append(risk + reach**2 * max(float(shift.max()), 0.0))
+        risk, shift = [], []
+        for fitted, other in pairs:
+            coef = fit_directions(fitted, times * reach)
+            risk.append(risk_of(other, coef)[0])
+            shift.append(gradient_shift(other, coef))
+        worst = max(float(np.mean(shift, axis=0).max()), 0.0)
+        losses.append(float(np.mean(risk)) + reach**2 * worst)
     return STRENGTHS[int(np.argmin(losses))] * reach

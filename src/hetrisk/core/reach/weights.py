@@ -65,15 +65,17 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
     return best
 
 
-def weights_pay(sides: list[Environments], columns: BoolArray, reach: float) -> bool:
-    """Do weights fitted to either half of the rows do better on the other than none?"""
-    for fitted, other in (sides, sides[::-1]):
+def weights_pay(
+    pairs: list[tuple[Environments, Environments]], columns: BoolArray, reach: float
+) -> bool:
+    """Do weights fitted to one half of the rows do better on the other than none, on average?"""
+    gap = 0.0
+    for fitted, other in pairs:
         fits = fit_set(other, columns)
         models = (fit_weighted(fitted, columns, reach).coef, fit_set(fitted, columns).coef[0])
         weighted, plain = (_objective(other, fits, coef, reach) for coef in models)
-        if not weighted < plain:
-            return False
-    return True
+        gap += weighted - plain
+    return gap < 0.0
 
 
 def _objective(environments: Environments, fits: Fits, coef: FloatArray, reach: float) -> float:
