@@ -103,6 +103,17 @@ def test_labels_have_the_figures_people_look_at(classes):
     assert (found.outcome == "1") if len(classes) == 2 else (found.outcome == "the class predicted")
 
 
+def test_a_row_that_makes_up_most_of_the_error_is_noticed():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1))
+    y = X[:, 0] + rng.normal(size=200)
+    assert not assess(Numbers(), X, y).one_row_decides
+    X[7] = 400.0
+    found = assess(Numbers(), X, y)
+    assert found.worst_row > 0.9
+    assert found.one_row_decides
+
+
 def test_imbalance_is_noticed():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 1))

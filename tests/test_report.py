@@ -24,6 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.estimators.hrm import UnstableWarning
+from hetrisk.estimators.quality import assess
 from hetrisk.report import pictures, render, repr_html, summarize, write_report
 from hetrisk.report.extraction import environment_names
 from hetrisk.report.page import render_summary
@@ -374,7 +375,27 @@ def test_margins_of_a_perfect_fit_are_not_rounding():
     assert [f.position for f in features if np.isfinite(f.margin)] == [3]
 
 
+def test_a_row_that_decides_the_figures_is_told():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    y = X[:, 0] + rng.normal(size=90)
+    quality = assess(HRMRegressor(reach=0.0).fit(X, y), X, y)
+    found = replace(summarize(fitted()), quality=quality)
+    assert "One row makes up" not in Page(render_summary(found)).text
+    far = replace(found, quality=replace(found.quality, worst_row=0.95))
+    assert "One row makes up 95 % of the squared error" in Page(render_summary(far)).text
+
+
+def test_a_diamond_is_spoken_of_where_there_is_one():
+    model = fitted()
+    assert "Left of the diamond" in Page(render(model)).text
+    model.reach_curve_ = replace(model.reach_curve_, break_even=99.0)
+    assert "Left of the diamond" not in Page(render(model)).text
+
+
 def test_what_was_not_searched_has_no_p_values():
+    features = summarize(fitted(verdict="unsearched")).features
+    assert {f.reason for f in features} == {"Kept: too few rows to look for reasons against it."}
     assert all(np.isnan(f.p_value) for f in summarize(fitted(verdict="unsearched")).features)
 
 

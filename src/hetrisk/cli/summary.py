@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hetrisk.cli.terminal import grid, words
 from hetrisk.report.labels import count_of, number, percent, probability
-from hetrisk.report.page import VERDICT_WORD, imbalance, leave_sentence, risk_format, times
+from hetrisk.report.page import VERDICT_WORD, caution, leave_sentence, risk_format, times
 from hetrisk.report.summary import Action, Decision, Summary, by_importance
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def show(s: Summary, screen: Console) -> None:
             screen.print(drawn)
         if part is _leave_one_out and s.leave_one_out:
             screen.print(leave_sentence(s))
-    if imbalance(s):
-        screen.print(Text(f"Note: {words(imbalance(s), 400)}", style="yellow"))
+    if caution(s):
+        screen.print(Text(f"Note: {words(caution(s), 400)}", style="yellow"))
 
 
 def _show_recommendation(s: Summary, screen: Console) -> None:

@@ -29,6 +29,7 @@ N_FOLDS = 5
 N_BINS = 10
 MOST_ROWS = 20_000  # drawn at random from more: a figure of merit to three digits needs no more
 RARE_CLASS = 0.1
+DECIDING_ROW = 0.25  # of the squared error
 SAME_LABELS = 0.99  # of the rows: one model, but for rounding and the penalty's scale
 SAME_NUMBERS = 1e-3  # of the target's standard deviation
 RIDGES = np.logspace(-3, 4, 22)
@@ -59,6 +60,7 @@ class Quality:
     count : (B,) rows in each bin.
     outcome : what the probability is of, or None for numbers.
     rarest, commonest : the classes with the fewest and the most rows, and their shares.
+    worst_row : share of the squared error that one row makes up (numbers), or NaN.
     """
 
     n_rows: int
@@ -72,6 +74,12 @@ class Quality:
     outcome: str | None = None
     rarest: tuple[str, float] | None = None
     commonest: tuple[str, float] | None = None
+    worst_row: float = np.nan
+
+    @property
+    def one_row_decides(self) -> bool:
+        """Whether one row makes up so much of the error that the figures are those of the row."""
+        return self.worst_row > DECIDING_ROW
 
     @property
     def imbalanced(self) -> bool:
@@ -280,7 +288,14 @@ def _of_numbers(rows: _Table, this: FloatArray, plain: FloatArray, n_folds: int)
         low=np.array([np.quantile(y[b], 0.1) for b in bins]),
         high=np.array([np.quantile(y[b], 0.9) for b in bins]),
         count=np.array([float(len(b)) for b in bins]),
+        worst_row=_worst_share((y - this) ** 2, weight),
     )
+
+
+def _worst_share(squared: FloatArray, weight: Any) -> float:
+    squared = squared if weight is None else squared * np.asarray(weight, dtype=float)
+    total = float(squared.sum())
+    return float(squared.max()) / total if total > 0 else np.nan
 
 
 def _of_labels(

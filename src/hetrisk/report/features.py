@@ -18,6 +18,7 @@ from hetrisk.report.summary import Decision, Feature
 DOUBTFUL_GATE = (0.05, 0.95)
 ROUNDING = 1e-4  # of the target's standard deviation: squared, half the digits of a number
 MEANT_IN_ROUNDING = 100.0  # times that error, and more, is no rounding
+NOT_SEARCHED = "Kept: too few rows to look for reasons against it."
 DOUBTFUL_SHARE = 0.2  # of resamples that decide otherwise
 
 
@@ -55,7 +56,7 @@ def _column(final: Any, j: int, name: object, label: str) -> Feature:
         p_value=float(evidence.p_value[j]) if searched else np.nan,
         stability=stability,
         assumed=bool(evidence.assumed[j]),
-        reason=brief(evidence.reason[j], 2 * LONGEST_NAME),
+        reason=brief(evidence.reason[j] if searched else NOT_SEARCHED, 2 * LONGEST_NAME),
     )
 
 

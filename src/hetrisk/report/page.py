@@ -133,7 +133,7 @@ def _derived(s: Summary) -> dict[str, Any]:
         "largest_risk": max(finite, default=0.0),
         "leave_sentence": leave_sentence(s),
         "leave_unit": "root Brier score" if s.task == "classification" else "RMSE",
-        "imbalance": imbalance(s),
+        "caution": caution(s),
         "effect_rows": rows,
         "effect_environments": drawn,
         "effect_scale": pictures.effect_scale(s.coefficients, [f.position for f in rows]),
@@ -185,9 +185,14 @@ def leave_sentence(s: Summary) -> str:
     )
 
 
-def imbalance(s: Summary) -> str:
-    """Return a warning where one class is rare; empty otherwise."""
+def caution(s: Summary) -> str:
+    """Return a warning where the figures out of fold mislead: a rare class, or one far row."""
     q = s.quality
+    if q is not None and q.one_row_decides:
+        return (
+            f"One row makes up {percent(q.worst_row)} of the squared error: it lies far outside "
+            "the others, and these figures are mostly its own."
+        )
     if q is None or not q.imbalanced or q.rarest is None or q.commonest is None:
         return ""
     rare, common = (brief(name, 48) for name, _ in (q.rarest, q.commonest))
