@@ -67,21 +67,18 @@ class Thresholds:
         "of its linear coefficient, that a proxy keeps in the flexible model at most",
         measured("docs/research/pooled.md"),
     )
-    dependent: float = threshold(
-        1e-6,
-        "p-value at which a column depends on others",
-        conventional("for a screening that every column goes through"),
+    dependence_most: float = threshold(
+        0.25,
+        "share of the dependence that chance may leave an effect in small tables",
+        measured(
+            "a weak cause beside strong effects keeps a third of it at a p-value of 0.002 "
+            "(docs/research/hidden.md)"
+        ),
     )
-    independent: float = threshold(
-        1e-3,
-        "p-value above which it does not, once the target is known",
-        conventional("a usual level"),
-    )
-    dependence_left: float = threshold(
-        0.05,
-        "or the part of the dependence that may be left then, in tables so large that nothing is "
-        "independent",
-        measured("docs/research/pooled.md"),
+    at_bound: float = threshold(
+        0.02,
+        "of the rows at the smallest or largest target, at which that is a bound",
+        measured("counts and censored targets: docs/research/hidden.md"),
     )
     copy_dominance: float = threshold(
         2.0,

@@ -23,7 +23,7 @@ from functools import partial
 
 import numpy as np
 
-from hetrisk.core.numerics.dependence import Dependence, dependence
+from hetrisk.core.numerics.dependence import SETTINGS, Dependence, dependence
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.partition import Partition
@@ -43,7 +43,6 @@ from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import two_valued
 
 ROWS = 4000  # of the sample, that mixtures are fitted to
-MOST_LEFT = 0.25  # of the dependence, that chance may leave in small tables
 CUTS = np.linspace(0.5, 0.9, 9)  # quantiles of the expected spread at which rows may be parted
 CUT = 3.0  # standard deviations beyond which a spread counts no further
 
@@ -74,15 +73,13 @@ def roles(rows: Rows, family: Family, groups: IntArray, thresholds: Thresholds) 
     rest = np.flatnonzero(~effect)
     at = np.ix_(rest, rest)
     again = dependence(plain[at], given[at], n_rows, n_known, groups[rest])
-    cause[rest] = (again.after < thresholds.dependent) & (again.share > 1.0)
+    cause[rest] = (again.after < SETTINGS.depends) & (again.share > 1.0)
     return Roles(effect, cause)
 
 
 def _is_effect(found: Dependence, thresholds: Thresholds) -> BoolArray:
-    # A weak cause beside strong effects keeps a third of its dependence at a p-value of 0.002.
-    little = found.ratio < thresholds.dependence_left
-    free = little | ((found.after > thresholds.independent) & (found.ratio < MOST_LEFT))
-    effect: BoolArray = (found.before < thresholds.dependent) & free
+    little = found.ratio < thresholds.dependence_most
+    effect: BoolArray = found.is_effect & little
     return effect
 
 

@@ -48,7 +48,6 @@ DOUBTED = 6  # units of which every subset is looked at
 TESTED = 6  # sets that are tested, at most
 MOST_LEFT = 3  # units that may be to blame together
 ROWS = 5000  # of the sample, that mixtures are fitted to
-AT_BOUND = 0.02  # of the rows at the smallest or largest target: a bound
 CHANCE = 6  # draws whose environments are kept, for what chance would show
 
 
@@ -85,7 +84,7 @@ class Hidden(Question[Suspicion]):
 
     def propose(self, case: Case) -> Suspicion:
         """Score all columns in play and, where that is beyond chance, propose sets to leave."""
-        rows = _within_bounds(case.sample)
+        rows = _within_bounds(case.sample, case.thresholds.at_bound)
         none = np.zeros((0, len(case.left)), dtype=bool)
         case = _without_effects(case)
         at_bounds = len(rows) < min(ROWS, len(case.sample)) / 2
@@ -149,7 +148,7 @@ class Hidden(Question[Suspicion]):
         return nothing_found(self, case, 1.0, sentence)
 
 
-def _within_bounds(sample: Rows) -> Rows:
+def _within_bounds(sample: Rows, at_bound: float) -> Rows:
     """At most `ROWS` rows, without those at a bound where many are.
 
     Rows at a bound (nothing is recorded below zero) follow no slope at all: beside the others they
@@ -158,7 +157,7 @@ def _within_bounds(sample: Rows) -> Rows:
     y = sample.y[:ROWS]
     free = np.ones(len(y), dtype=bool)
     for bound in (y.min(), y.max()):
-        if np.mean(y == bound) > AT_BOUND:
+        if np.mean(y == bound) > at_bound:
             free &= y != bound
     return Rows(sample.X[:ROWS][free], y[free], sample.weight[:ROWS][free])
 
