@@ -360,6 +360,7 @@ def test_without_environments_none_are_spoken_of():
 def test_errors_of_a_stand_in_are_said_to_be_that():
     model = fitted(final_estimator=RandomForestRegressor(n_estimators=2))
     assert "These are errors of linear models" in start_of(render(model))
+    assert "Plain linear model" in Page(render(model)).text
     assert "These are errors of linear models" not in start_of(render(fitted()))
 
 

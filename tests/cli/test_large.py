@@ -351,3 +351,4 @@ def test_a_sample_of_a_large_table_is_compared_and_checked(shifting, tmp_path, m
     result = run("check", model, data)
     assert result.exit_code == 0, result.output
     assert "a random sample of 1,200 of 1,200 rows" in result.stderr
+    assert "a random sample" in json.loads(run("check", model, data, "--json").stdout)["notes"][0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ def check(
         print_json(_record(found) | {"report": None if report is None else str(report)})
     else:
         show(found, console())
-        say_notes([*table.notes, *found.notes])
+        say_notes(found.notes)
         if report is not None:
             console().print(f"Report written to {shown(report, 200)}.", soft_wrap=True)
     sys.exit(int(found.status))
@@ -80,7 +81,8 @@ def _checked(pipeline: Any, table: Any) -> Check:
 
     y, environments = _targets(pipeline, table), _environments(pipeline, table)
     try:
-        return compare(pipeline, table.frame, y, environments=environments)
+        found = compare(pipeline, table.frame, y, environments=environments)
+        return replace(found, notes=(*table.notes, *found.notes))
     except TableError:
         raise
     except ValueError as error:
