@@ -21,7 +21,7 @@ import numpy as np
 
 from hetrisk.baselines.base import Labelled, LinearClassifierBase, LinearRegressorBase
 from hetrisk.baselines.problem import Problem
-from hetrisk.baselines.risks import Risks, minimum
+from hetrisk.baselines.risks import Risks, minima
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
 from hetrisk.core.reach.anchor import anchor_fit
@@ -91,9 +91,8 @@ class AnchorClassifier(_Anchor, LinearClassifierBase):
 
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         risks = problem.risks()
-        path, w = [], risks.erm()
-        for gamma in values:
-            if gamma != 1:
-                w = minimum(partial(anchor_objective, risks=risks, gamma=gamma), w)
-            path.append(w)
-        return path
+        objectives = [
+            partial(anchor_objective, risks=risks, gamma=gamma) if gamma != 1 else None
+            for gamma in values
+        ]
+        return minima(objectives, risks.erm())

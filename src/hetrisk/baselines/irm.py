@@ -18,7 +18,7 @@ import numpy as np
 
 from hetrisk.baselines.base import Labelled, LinearClassifierBase, LinearRegressorBase, Penalised
 from hetrisk.baselines.problem import Problem
-from hetrisk.baselines.risks import Risks, minimum
+from hetrisk.baselines.risks import Risks, minima
 from hetrisk.core.numerics.rows import FloatArray
 
 PENALTIES = (0.0, *(float(10.0**k) for k in range(-2, 6)))
@@ -41,12 +41,11 @@ def irm_path(risks: Risks, penalties: Sequence[float]) -> list[FloatArray]:
     The objective is not convex (w = 0 has no penalty at all): following the path from ERM
     on balanced environments keeps to the branch that predicts.
     """
-    path, w = [], risks.minimiser(risks.even)
-    for penalty in penalties:
-        if penalty > 0:
-            w = minimum(partial(irm_objective, risks=risks, penalty=penalty), w)
-        path.append(w)
-    return path
+    objectives = [
+        partial(irm_objective, risks=risks, penalty=penalty) if penalty > 0 else None
+        for penalty in penalties
+    ]
+    return minima(objectives, risks.minimiser(risks.even))
 
 
 class _IRM(Penalised, Labelled):

@@ -9,7 +9,7 @@ however many rows there are.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,6 +21,8 @@ from hetrisk.core.numerics.floors import SINGULAR
 from hetrisk.core.numerics.glm import GLMFit, fit_glm_rows
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
+
+Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
 RIDGE = 1e-6  # on logistic coefficients: separable classes have no minimiser without it
 DAMPING = 1e-10
@@ -182,7 +184,7 @@ def _started(w: FloatArray | None) -> GLMFit | None:
 
 
 def minimum(
-    objective: Callable[[FloatArray], tuple[float, FloatArray]],
+    objective: Objective,
     start: FloatArray,
     bounds: list[tuple[float | None, float | None]] | None = None,
     max_evaluations: int = 1000,
@@ -193,3 +195,12 @@ def minimum(
         objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
     return np.asarray(found.x, dtype=np.float64)
+
+
+def minima(objectives: Sequence[Objective | None], start: FloatArray) -> list[FloatArray]:
+    """Minima one after the other, each looked for from the one before; None stays where it is."""
+    path, w = [], start
+    for objective in objectives:
+        w = w if objective is None else minimum(objective, w)
+        path.append(w)
+    return path

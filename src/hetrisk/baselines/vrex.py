@@ -14,7 +14,7 @@ from functools import partial
 
 from hetrisk.baselines.base import Labelled, LinearClassifierBase, LinearRegressorBase, Penalised
 from hetrisk.baselines.problem import Problem
-from hetrisk.baselines.risks import Risks, minimum
+from hetrisk.baselines.risks import Risks, minima
 from hetrisk.core.numerics.rows import FloatArray
 
 PENALTIES = (0.0, *(float(10.0**k) for k in range(-2, 5)))
@@ -34,13 +34,12 @@ class _VREx(Penalised, Labelled):
     values = PENALTIES
 
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
-        risks, path = problem.risks(), []
-        w = risks.erm()
-        for penalty in values:
-            if penalty > 0:
-                w = minimum(partial(vrex_objective, risks=risks, penalty=penalty), w)
-            path.append(w)
-        return path
+        risks = problem.risks()
+        objectives = [
+            partial(vrex_objective, risks=risks, penalty=penalty) if penalty > 0 else None
+            for penalty in values
+        ]
+        return minima(objectives, risks.erm())
 
 
 class VRExRegressor(_VREx, LinearRegressorBase):
