@@ -432,6 +432,20 @@ def test_compare_reads_a_table_as_fit_does(workshop, tmp_path):
     assert named.exit_code == 0, named.output  # named, so used though it counts the rows
 
 
+def test_columns_treated_alike_share_a_note(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 7)).round(3), columns=list("abcdefy"))
+    table["left"] = np.where(rng.random(60) < 0.5, "yes", "no")
+    table["right"] = np.where(rng.random(60) < 0.5, "yes", "no")
+    table.loc[:4, "a"] = np.nan
+    table.to_csv(tmp_path / "t.csv", index=False, sep=";", decimal=",")
+    notes = run("fit", tmp_path / "t.csv", "-t", "y").stderr.splitlines()
+    (commas,) = [line for line in notes if "commas" in line]
+    assert commas.startswith("Note: 'y', 'a', 'b', 'c', 'd' and 2 more: commas read as decimal")
+    assert "Note: 'left', 'right': 'yes' read as 1 and 'no' as 0" in notes
+    assert sum("5 missing values" in line for line in notes) == 1
+
+
 def test_compare_names_leaks_first(workshop, tmp_path):
     table = frame()
     table["twice"] = 2 * table["y"]

@@ -14,7 +14,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from hetrisk.tables.errors import shown
+from hetrisk.tables.columns import Note
+from hetrisk.tables.errors import listed, shown
 
 QUIET_SECONDS = 2.0
 MOST_NOTES = 12
@@ -112,12 +113,29 @@ def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable
 def say_notes(notes: Iterable[object], *, every: bool = False) -> None:
     """Print notes to the standard error, the first dozen unless all are asked for."""
     screen = error_console()
-    lines = [shown(note, 400) for note in notes]
+    lines = [shown(note, 400) for note in _together(notes)]
     most = len(lines) if every else MOST_NOTES
     for line in lines[:most]:
         screen.print(f"Note: {line}", soft_wrap=True)
     if len(lines) > most:
         screen.print(f"... and {len(lines) - most:,} more notes; --json lists them all.")
+
+
+def _together(notes: Iterable[object]) -> list[str]:
+    """Say once what was done to several columns alike, with the example of the first."""
+    groups: dict[object, list[object]] = {}
+    for note in notes:
+        alike = note.text.split(" (")[0] if isinstance(note, Note) and note.column else note
+        groups.setdefault(alike, []).append(note)
+    told = []
+    for group in groups.values():
+        first = group[0]
+        if isinstance(first, Note) and len(group) > 1:
+            names = listed([note.column for note in group if isinstance(note, Note)])
+            told.append(f"{names}: {first.text}")
+        else:
+            told.append(str(first))
+    return told
 
 
 def print_json(record: Any) -> None:
