@@ -337,6 +337,13 @@ def test_what_is_wrong_with_a_large_text_is_said_of_it(tmp_path, monkeypatch, ch
     assert match is None or match in result.stderr
 
 
+def test_a_cluster_reads_parquet_alone(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,2\n" * 30)
+    result = run("fit", tmp_path / "t.csv", "-t", "y", "--dask", "tcp://127.0.0.1:1")
+    assert result.exit_code == 2
+    assert "--dask needs Parquet data" in result.stderr
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_sample_of_a_large_table_is_compared_and_checked(shifting, tmp_path, monkeypatch, kind):
     place, table = shifting

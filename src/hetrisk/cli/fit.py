@@ -109,9 +109,12 @@ def fit(
     check_outputs({"--out": out, "--report": report}, data)
     from hetrisk.cli.models import check_model
     from hetrisk.tables.large import is_large
+    from hetrisk.tables.parquet import is_parquet
 
     check_model(model_name, allow_import)
     options["options"] = _repeated(options, model_name, allow_import)
+    if dask is not None and data.exists() and not is_parquet(data):
+        raise click.UsageError("--dask needs Parquet data, in a place that its workers see.")
     if dask is not None or is_large(data):
         reading = {"encoding": encoding, "delimiter": delimiter}
         model, pair = _fit_large(data, target, dask, options, model_name, reading), None
