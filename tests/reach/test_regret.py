@@ -1,5 +1,6 @@
 """Regret and what follows from it, against brute force on the rows."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,7 @@ from hetrisk.core.reach.columns import SweptFit, choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
-from hetrisk.core.reach.regret import fit_set, gradient_shift, removed_share, risk_of
+from hetrisk.core.reach.regret import fit_set, gradient_shift, removed_share, risk_of, sparing
 from hetrisk.core.reach.resampling import evaluate_sets, halves, resamples
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.weights import fit_weighted, heaviest, weights_pay
@@ -290,3 +291,18 @@ def test_resamples_are_the_same_each_time_and_near_the_whole():
 def test_break_even(model, plain, reach):
     lines = [Line(risk, np.array([regret]), np.array([risk])) for risk, regret in (model, plain)]
     assert break_even(*lines) == pytest.approx(reach)
+
+
+def test_chance_takes_no_more_than_there_is_and_leaves_the_gap_between_sets():
+    """Environments made from y: what one population shows is subtracted from every set."""
+    X, y, codes = table(flip=2.0)
+    null = environments_of(cells_of(X, 3.0 * table(flip=2.0)[1], codes), 1)
+    made = replace(environments_of(cells_of(X, y, codes), 1), null=(null,))
+    without = np.array([True, True, True, False])
+    shown = [fit_set(null, s).excess.max() for s in (FULL, without)]
+    bare = [fit_set(replace(made, null=()), s).excess.max() for s in (FULL, without)]
+    spared = sparing(made, [FULL, without])
+    left = [fit_set(spared, s).excess.max() for s in (FULL, without)]
+    assert fit_set(made, FULL).excess.max() == 0.0
+    assert min(left) == pytest.approx(0.0, abs=1e-12)
+    assert left[0] - left[1] == pytest.approx((bare[0] - shown[0]) - (bare[1] - shown[1]), rel=1e-6)

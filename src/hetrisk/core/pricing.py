@@ -15,7 +15,7 @@ from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.account import column_prices, curve, model_line, resampled
 from hetrisk.core.reach.columns import take_back_path
 from hetrisk.core.reach.heterogeneity import environments_of
-from hetrisk.core.reach.regret import Environments, fit_set
+from hetrisk.core.reach.regret import Environments, fit_set, sparing
 from hetrisk.core.result import (
     INVARIANT,
     Evidence,
@@ -72,6 +72,8 @@ def priced(
     cells = cell_moments(rows, family, Soft(findings.partition), FOLDS if acts else 1)
     environments = replace(environments_of(cells, family.n_targets), null=null)
     d, reach = environments.n_columns, settings.reach
+    if null:
+        environments = sparing(environments, [np.ones(d, dtype=bool), findings.support])
     coef = fit_set(environments, findings.support).coef[0]
     path = take_back_path(environments, reach, groups, findings.support)
     lines, stability = [], np.zeros(d)

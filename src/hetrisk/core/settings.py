@@ -29,6 +29,11 @@ class Thresholds:
             "(docs/research/hidden.md)"
         ),
     )
+    one_population: float = threshold(
+        0.05,
+        "p-value from which on y given what stays counts as one population",
+        conventional("one in twenty: it errs towards leaving nothing out"),
+    )
     term_margin: float = threshold(
         1.0,
         "how far a term of the flexible mean must be above sqrt(2 log P), the expected maximum of"

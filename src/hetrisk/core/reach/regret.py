@@ -49,6 +49,8 @@ class Environments:
     phi : (K,) noise of the coefficients relative to that of constant variance.
     null : where the environments were made from y, the same environments made from targets of one
         population: what they show is chance.
+    spared : of what they show, that is not subtracted: chance never takes more than there is, and
+        the gap between two sets of columns stays what it is.
     """
 
     gram: FloatArray
@@ -60,6 +62,7 @@ class Environments:
     n_targets: int
     phi: FloatArray
     null: tuple[Environments, ...] = ()
+    spared: float = 0.0
 
     @property
     def n_columns(self) -> int:
@@ -146,8 +149,16 @@ def fit_set(environments: Environments, columns: BoolArray) -> Fits:
     coef[:, chosen] = solved
     chance = environments.noise(risk[1:, None], len(chosen))[:, 0]
     if environments.null:
-        chance = chance + np.mean([fit_set(e, columns).excess.max() for e in environments.null])
+        shown = float(np.mean([fit_set(e, columns).excess.max() for e in environments.null]))
+        chance = chance + shown - environments.spared
     return Fits(coef, max(float(risk[0]), 0.0), np.maximum(risk[1:], 0.0), regret, chance)
+
+
+def sparing(environments: Environments, sets: list[BoolArray]) -> Environments:
+    """Spare what chance would take beyond what there is, for whichever set lacks most."""
+    fits = [fit_set(environments, columns) for columns in sets]
+    lacking = max(float((fit.chance - fit.regret).min()) for fit in fits)
+    return replace(environments, spared=environments.spared + max(lacking, 0.0))
 
 
 def removed_share(environments: Environments, columns: BoolArray) -> float:

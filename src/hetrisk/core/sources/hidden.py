@@ -116,7 +116,7 @@ class Hidden(Question[Suspicion]):
         for leave in proposal.sets[order[:TESTED]]:
             rest = np.flatnonzero(~case.left & ~leave)
             left = score(rows, case.groups, case.thresholds, rest, case.thresholds.noise_block)
-            if left.p_value >= case.level:
+            if left.p_value >= case.thresholds.one_population:
                 gone = leave
                 break
         _, grams = _grams(rows, np.arange(len(case.left)), found)
