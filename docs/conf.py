@@ -73,6 +73,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": None,
     "plot_gallery": "True",
+    "run_stale_examples": True,  # what an example prints follows from the code, not from its text
     "write_computation_times": False,
 }
 
