@@ -190,3 +190,29 @@ def test_names_that_are_numbers_have_an_order():
 def test_kept_columns_by_name_and_position():
     assert kept_columns("b", ["a", "b"], 2).tolist() == [False, True]
     assert kept_columns([0], None, 2).tolist() == [True, False]
+
+
+def test_environments_and_hints_are_used_together():
+    """One column turns round with the site that is named, another with the year that is hinted."""
+    rng = np.random.default_rng(0)
+    X, site, year = (
+        rng.standard_normal((3000, 4)),
+        rng.integers(0, 3, 3000),
+        rng.integers(0, 4, 3000),
+    )
+    y = X.sum(axis=1) - 2.0 * (site == 0) * X[:, 0] - 2.5 * (year == 3) * X[:, 1]
+    y += 0.5 * rng.standard_normal(3000)
+    hint = pd.Series(year.astype(str), name="year")
+
+    def left_out(**known):
+        model = HRMRegressor(reach=3.0).fit(X, y, **known)
+        used = [source.name for source in model.sources_ if source.used]
+        return np.flatnonzero(~model.support_).tolist(), used
+
+    assert left_out(environments=site) == ([0], ["environments"])
+    assert left_out(hints=hint) == ([1], ["year"])
+    assert left_out(environments=site, hints=hint) == ([0, 1], ["environments", "year"])
+    nothing = rng.integers(0, 3, 3000)
+    assert left_out(environments=nothing, hints=hint) == ([1], ["year"])
+    together = HRMRegressor().fit(X, y, environments=site, hints=hint)
+    assert np.array_equal(together.environments_, site)

@@ -41,7 +41,7 @@ def discover(
     if used:
         return decided(rows, family, groups, settings, tested, used)
     if settings.environments is not None:
-        return decided(rows, family, groups, settings, tested, tested)
+        return decided(rows, family, groups, settings, tested, tested[:1])
     if settings.reach == 0:
         found = plain_result(rows, family, groups, settings, HOMOGENEOUS, NO_SHIFT)
     else:

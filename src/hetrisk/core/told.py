@@ -36,7 +36,7 @@ from hetrisk.core.result import (
 )
 from hetrisk.core.sources.hinted import hinted
 from hetrisk.core.sources.named import named
-from hetrisk.core.sources.proposal import Proposal
+from hetrisk.core.sources.proposal import NAMED, Proposal
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,9 @@ def test_sources(rows: RowSource, family: Family, settings: SearchSettings) -> l
     """Test every source: the best of its partitions, corrected for their number (Bonferroni)
     and, over the sources, by Holm's step-down rule.
     """
+    proposals = [hinted(rows, family, column) for column in settings.hints]
     if settings.environments is not None:
-        proposals = [[named(rows, family, settings.environments)]]
-    else:
-        proposals = [hinted(rows, family, column) for column in settings.hints]
+        proposals.insert(0, [named(rows, family, settings.environments)])
     best: list[tuple[Proposal, Heterogeneity, float]] = []
     for several in proposals:
         found = [heterogeneity(p.merged.cells, family.n_targets) for p in several]
@@ -92,7 +91,7 @@ def decided(
         error_unit(family),
         chance=None if used[0].used else used[0].p_value,
     )
-    first = min(used, key=lambda t: t.p_value)
+    first = min(used, key=lambda t: (t.proposal.kind != NAMED, t.p_value))
     return SearchResult(
         support=decision.support,
         gates=decision.support.astype(np.float64),
