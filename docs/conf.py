@@ -51,6 +51,7 @@ autosummary_generate = True
 autodoc_typehints = "none"  # types stand in the docstrings
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
 templates_path = ["_templates"]
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

@@ -210,3 +210,21 @@ def test_frames_with_categories_are_checked_by_their_columns():
     assert found.moved[0].level.startswith("sky=")
     assert found.moved[0].distance == pytest.approx(0.4, abs=0.06)
     assert check(model, X, y).status is Status.FINE
+
+
+def test_without_the_columns_left_out_nothing_is_said_about_them():
+    X, y, site = world(0)
+    sky = pd.Series(np.where(X["a"] > 0, "blue", "grey"), name="sky")
+    model = HRMRegressor().fit(X.assign(sky=sky), y, environments=site)
+    assert "echo" not in model.feature_names_in_[model.support_]
+    new, target, _ = world(1, strength=-0.5)
+    new = new.assign(sky=np.where(new["a"] > 0, "blue", "grey"))
+    assert check(model, new, target).outcome.weakened
+    found = check(model, new.drop(columns="echo"), target)
+    assert found.outcome.error == check(model, new, target).outcome.error
+    assert found.outcome.plain is None
+    assert found.outcome.strength is None
+    assert found.environments == ()
+    assert not {"The relation left out", "The plain model here"} & {
+        p.question for p in found.points
+    }

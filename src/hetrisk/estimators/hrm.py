@@ -46,7 +46,8 @@ class HRMRegressor(RegressorMixin, HRMBase):
         environment seen, k the mechanism moves k times as far from the average.
     form : {"columns", "directions"}, default="columns"
         Leave columns out, or shrink directions (for columns that are mixtures of causes; named
-        or hinted environments only).
+        or hinted environments only). Of named and hinted environments, columns leave only where
+        at least half of the mean regret goes with them.
     n_environments : int or "auto", default="auto"
         With "gates": environments of a clustering.
     max_rounds : int, default=10
@@ -71,28 +72,50 @@ class HRMRegressor(RegressorMixin, HRMBase):
 
     Attributes
     ----------
-    support_ : (d,) columns used.
-    gates_ : (d,) soft mask in [0, 1].
-    coef_, intercept_ : the linear model on the user's scale, zero outside the support; only
-        where ``final_estimator`` is None.
-    erm_coef_, erm_intercept_ : those of plain ERM.
-    verdict_, verdict_reason_ : what was found, as a word and as a sentence.
-    evidence_ : `hetrisk.core.result.Evidence`, what decided about every column.
-    sources_ : a `hetrisk.core.result.SourceRecord` for every source of environments looked at.
-    reach_curve_ : `hetrisk.core.result.ReachCurve`, expected error against the reach.
-    break_even_ : the reach from which on this model is the better one.
-    stability_ : (d,) share of resamples in which each column left.
-    n_resamples_ : of how many.
-    leave_one_out_ : errors in each environment when it was left out of the fit; empty with fewer
-        than three, once those too thin for their columns are merged.
-    environments_, environment_proba_ : environment of each training row and the probabilities
-        behind it; not held for rows out of core.
-    environment_labels_ : their names.
-    environment_summary_ : `EnvironmentSummary`, the environments side by side.
-    reference_ : `hetrisk.core.drift.reference.Reference`, what the training rows looked like.
-    history_ : a `hetrisk.core.result.HistoryRecord` for every step.
-    n_rounds_ : rounds.
-    final_estimator_ : the fitted final model on the columns that stayed.
+    support_ : (d,) bool array
+        Columns used.
+    gates_ : (d,) array
+        Soft mask in [0, 1].
+    coef_, intercept_ : array, float
+        The linear model on the user's scale, zero outside the support; only where
+        ``final_estimator`` is None.
+    erm_coef_, erm_intercept_ : array, float
+        Those of plain ERM.
+    verdict_ : {"invariant", "homogeneous", "unstable", "unsearched"}
+        What was found. Only "invariant" differs from plain ERM: columns left, directions were
+        shrunk, or environments that suffer count more.
+    verdict_reason_ : str
+        The same in a few sentences.
+    evidence_ : `hetrisk.core.result.Evidence`
+        What decided about every column.
+    sources_ : tuple of `hetrisk.core.result.SourceRecord`
+        Every source of environments looked at.
+    reach_curve_ : `hetrisk.core.result.ReachCurve`
+        Expected error against the reach, of this model and of plain ERM.
+    break_even_ : float
+        The reach from which on this model is the better one.
+    stability_ : (d,) array
+        Share of resamples in which each column left.
+    n_resamples_ : int
+        Of how many.
+    leave_one_out_ : tuple
+        Errors in each environment when it was left out of the fit; empty with fewer than three,
+        once those too thin for their columns are merged.
+    environments_, environment_proba_ : arrays
+        Environment of each training row and the probabilities behind it; not held for rows out
+        of core.
+    environment_labels_ : tuple
+        Their names.
+    environment_summary_ : `EnvironmentSummary`
+        The environments side by side.
+    reference_ : `hetrisk.core.drift.reference.Reference`
+        What the training rows looked like.
+    history_ : list of `hetrisk.core.result.HistoryRecord`
+        Every step.
+    n_rounds_ : int
+        Rounds.
+    final_estimator_ : estimator
+        The fitted final model on the columns that stayed.
 
     Examples
     --------

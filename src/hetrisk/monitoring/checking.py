@@ -12,14 +12,13 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.result import INVARIANT
 from hetrisk.estimators.quality import with_names
 from hetrisk.monitoring.columns import check_columns, check_environments, membership_of
-from hetrisk.monitoring.findings import Check, EnvironmentCheck, OutcomeCheck, status_of
+from hetrisk.monitoring.findings import Check, EnvironmentCheck, status_of
 from hetrisk.monitoring.outcomes import check_outcomes
 from hetrisk.monitoring.words import points_of, sentence_of
 from hetrisk.report.extraction import curve_of, environment_names, final_step
 from hetrisk.report.features import column_groups, grouped, table_columns
 from hetrisk.report.labels import readable, unique_labels
 from hetrisk.report.seen import seen
-from hetrisk.report.summary import Curve
 
 
 def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Check:
@@ -31,7 +30,8 @@ def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Che
         Fitted; a Pipeline must end in one of them.
     X : (n, d) array or DataFrame
         New rows, in the columns ``model.predict`` takes. Columns the model does not use may be
-        missing from a model fitted from a table.
+        missing from a model fitted from a table; what plain ERM would do and whether the relation
+        left out broke cannot be said then.
     y : (n,) array, default=None
         Their targets, where known; NaN or None marks those that are not. Without any, only what
         the columns show can be said.
@@ -65,8 +65,9 @@ def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Che
     curve = curve_of(final, columns)
     names = [column.name for column in columns]
     moved = check_columns(final.reference_, Z, final.support_, groups, names, known)
-    mix = _environments(final, Z, targets, labelled, environments)
-    outcome = _outcome(final, Z[labelled], targets, curve)
+    whole = bool(known.all())
+    mix = _environments(final, Z, targets, labelled, environments, whole)
+    outcome = check_outcomes(final, Z[labelled], targets, curve, whole) if len(targets) else None
     used = final.support_ & known
     outside = final.reference_.outside(Z[:, used], np.append(used, False)).any(axis=1)
     left_out = tuple(f.label for f in grouped(columns, groups) if not f.used)
@@ -109,9 +110,17 @@ def _targets(final: Any, y: Any, n: int) -> tuple[BoolArray, np.ndarray]:
 
 
 def _environments(
-    final: Any, Z: FloatArray, targets: np.ndarray, labelled: BoolArray, environments: Any
+    final: Any,
+    Z: FloatArray,
+    targets: np.ndarray,
+    labelled: BoolArray,
+    environments: Any,
+    whole: bool,
 ) -> tuple[EnvironmentCheck, ...]:
-    """Shares of the environments: by the labels given, else inferred from rows with targets."""
+    """Shares of the environments: by the labels given, else inferred from whole rows with targets.
+
+    ``whole`` says that the rows have every column the model was fitted on.
+    """
     n, named = final.reference_.n_rows, final.reference_.environments
     if environments is not None:
         values = np.asarray(environments)
@@ -129,13 +138,7 @@ def _environments(
         return check_environments(unique_labels(labels), before, member, n)
     weight = np.asarray(final.environment_summary_.weight, dtype=float)
     told = any(source.kind == "named" for source in final.sources_)
-    if len(weight) < 2 or told or not labelled.any():
+    if len(weight) < 2 or told or not whole or not labelled.any():
         return ()
     member = final.predict_environment_proba(with_names(final, Z[labelled]), targets)
     return check_environments(environment_names(final), weight, member, n)
-
-
-def _outcome(
-    final: Any, Z: FloatArray, targets: np.ndarray, curve: Curve | None
-) -> OutcomeCheck | None:
-    return check_outcomes(final, Z, targets, curve) if len(targets) else None

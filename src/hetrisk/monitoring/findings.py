@@ -74,14 +74,15 @@ class OutcomeCheck:
     ----------
     unit : "RMSE" or "root Brier score".
     error, plain : of this model and of plain ERM on the new rows; plain is None where the model
-        does not carry plain ERM's coefficients.
+        does not carry plain ERM's coefficients, or the rows lack some of its columns.
     expected, limit : the error expected if nothing shifts, and the upper end of the band at the
         reach the model was fitted for; NaN without a curve.
     limit_error : standard error of the limit, from the number of training rows.
     plain_worse : mean squared error of plain ERM less that of this model.
     reach : how far along the reach curve the world has come, by the model whose error grows
         faster along it; None without a curve.
-    strength : of the relation left out, 1 as learned; None where nothing was left out.
+    strength : of the relation left out, 1 as learned; None where nothing was left out, or what
+        was is absent.
     """
 
     unit: str

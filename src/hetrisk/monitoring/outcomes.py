@@ -21,7 +21,9 @@ from hetrisk.monitoring.findings import OutcomeCheck
 from hetrisk.report.summary import Curve
 
 
-def check_outcomes(final: Any, Z: FloatArray, y: np.ndarray, curve: Curve | None) -> OutcomeCheck:
+def check_outcomes(
+    final: Any, Z: FloatArray, y: np.ndarray, curve: Curve | None, whole: bool
+) -> OutcomeCheck:
     """Hold the targets of new rows against the model.
 
     Parameters
@@ -30,9 +32,11 @@ def check_outcomes(final: Any, Z: FloatArray, y: np.ndarray, curve: Curve | None
     Z : (n, d) new rows in its columns.
     y : (n,) their targets; labels among its classes.
     curve : its reach curve.
+    whole : whether the rows have every column; plain ERM says nothing about those that do not.
     """
-    losses = _label_losses(final, Z, y) if is_classifier(final) else _number_losses(final, Z, y)
-    this, plain, strength, unit = losses
+    beside = whole and _carries_erm(final)
+    losses = _label_losses if is_classifier(final) else _number_losses
+    this, plain, strength, unit = losses(final, Z, y, beside)
     error, error_plain = _root(this), None if plain is None else _root(plain)
     limit = float(np.interp(curve.asked, curve.reach, curve.high)) if curve else np.nan
     return OutcomeCheck(
@@ -49,19 +53,19 @@ def check_outcomes(final: Any, Z: FloatArray, y: np.ndarray, curve: Curve | None
 
 
 def _number_losses(
-    final: Any, Z: FloatArray, y: np.ndarray
+    final: Any, Z: FloatArray, y: np.ndarray, beside: bool
 ) -> tuple[FloatArray, FloatArray | None, Estimate | None, str]:
-    """Squared errors of this model and of plain ERM, and the strength of what was left out."""
+    """Squared errors of this model and, ``beside``, plain ERM's; the strength of what left."""
     predicted = np.asarray(final.predict(with_names(final, Z)), dtype=float)
     this = (y - predicted) ** 2
-    if not _carries_erm(final):
+    if not beside:
         return this, None, None, "RMSE"
     plain = Z @ np.ravel(final.erm_coef_) + float(np.ravel(final.erm_intercept_)[0])
     return this, (y - plain) ** 2, strength_of_numbers(y, predicted, plain, _origin(final)), "RMSE"
 
 
 def _label_losses(
-    final: Any, Z: FloatArray, y: np.ndarray
+    final: Any, Z: FloatArray, y: np.ndarray, beside: bool
 ) -> tuple[FloatArray, FloatArray | None, Estimate | None, str]:
     unit = "root Brier score"
     codes = np.searchsorted(final.classes_, y)
@@ -72,7 +76,7 @@ def _label_losses(
         return loss
 
     this = brier(np.asarray(final.predict_proba(with_names(final, Z)), dtype=float))
-    if not _carries_erm(final):
+    if not beside:
         return this, None, None, unit
     eta = _log_odds(Z, final.coef_, final.intercept_)
     plain = _log_odds(Z, final.erm_coef_, final.erm_intercept_)
