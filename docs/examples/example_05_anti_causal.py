@@ -7,6 +7,9 @@ environment to environment. Effects predict best where they were learned, and wo
 """
 
 # %%
+# Told the environments, the search asks whether the target follows the columns differently there; told nothing,
+# it asks whether a column that follows *from* the target does so in one way. With 1,200 rows the second
+# question is the sharper one here:
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,14 +19,22 @@ from hetrisk import HRMRegressor, plotting
 from hetrisk.datasets import load_task
 from hetrisk.metrics import environment_errors
 
-task = load_task("anti_causal", seed=0)
-X, y, place = task.train
-told = HRMRegressor().fit(X, y, environments=place)
+for seed in range(4):
+    task = load_task("anti_causal", seed=seed)
+    X, y, place = task.train
+    told, asked = HRMRegressor().fit(X, y, environments=place), HRMRegressor().fit(X, y)
+    left = [
+        [name for name, stays in zip(task.feature_names, m.support_, strict=True) if not stays]
+        for m in (told, asked)
+    ]
+    print(f"draw {seed}: told {told.verdict_} {left[0]}, told nothing {asked.verdict_} {left[1]}")
+
+# %%
+# The last draw: what was forecast, and what came true.
+
 plain = LinearRegression().fit(X, y)
 oracle = LinearRegression().fit(X[:, task.invariant], y)
 print(f"{told.verdict_}: {told.verdict_reason_}")
-
-# %%
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 plotting.ReachDisplay.from_estimator(told, ax=left)
