@@ -13,12 +13,22 @@ from hetrisk.reproduce.gauntlet.methods import ERM, GAUNTLET, OURS
 from hetrisk.reproduce.gauntlet.ratios import Tally
 from hetrisk.reproduce.methods import TOLD
 
+MARKS = (0, 1, 2, 5, 10, 20, 40, 60, 80, 100)  # per cent, along the axes
+PLACES = (  # of a name beside its dot, in points
+    ((6, 3), "left"),
+    ((6, -9), "left"),
+    ((-6, 3), "right"),
+    ((-6, -9), "right"),
+    ((6, 13), "left"),
+    ((6, -19), "left"),
+)
 OUR_COLOUR, OTHER_COLOUR, ERM_COLOUR = "#D55E00", "#0072B2", "#000000"
 
 
 def harm_and_help(counted: Sequence[Tally]) -> Drawing:
     """One dot a method: share of the splits it harmed against the share it helped."""
     figure, (axis,) = blank(9, 6)
+    dots: list[tuple[str, float, float]] = []
     for one in counted:
         if one.method == ERM:
             continue
@@ -31,9 +41,19 @@ def harm_and_help(counted: Sequence[Tally]) -> Drawing:
             color=OUR_COLOUR if one.method in OURS else OTHER_COLOUR,
             markerfacecolor=None if told else "white",
         )
-        axis.annotate(one.method, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8)
-    edge = max(axis.get_xlim()[1], axis.get_ylim()[1])
+        dots.append((one.method, x, y))
+    edge = max((max(x, y) for _, x, y in dots), default=100.0)
     axis.plot([0, edge], [0, edge], color="#999999", linewidth=0.8, linestyle=":")
+    # Most methods harm few splits or many: roots give the few room.
+    for set_scale in (axis.set_xscale, axis.set_yscale):
+        set_scale("function", functions=(_root, np.square))
+    for set_ticks, set_limit in (
+        (axis.set_xticks, axis.set_xlim),
+        (axis.set_yticks, axis.set_ylim),
+    ):
+        set_ticks([mark for mark in MARKS if mark <= edge])
+        set_limit(-0.05, 1.15 * edge)
+    _name(axis, dots)
     axis.set_xlabel("splits harmed (worst error more than 2 % above ERM's), %")
     axis.set_ylabel("splits helped (more than 2 % below), %")
     axis.grid(alpha=0.3)
@@ -43,6 +63,26 @@ def harm_and_help(counted: Sequence[Tally]) -> Drawing:
         "are told the environments, hollow squares are not; ours are orange. Above the dotted line "
         "a method helps more often than it harms.",
     )
+
+
+def _root(values: np.ndarray) -> np.ndarray:
+    """Square roots, negative numbers mirrored."""
+    return np.sign(values) * np.sqrt(np.abs(values))
+
+
+def _name(axis: Any, dots: Sequence[tuple[str, float, float]]) -> None:
+    """Write each name beside its dot, where no other name is."""
+    taken: list[Any] = []
+    for method, x, y in sorted(dots, key=lambda dot: (dot[2], dot[1])):
+        for offset, side in PLACES:
+            label = axis.annotate(
+                method, (x, y), offset, textcoords="offset points", fontsize=8, ha=side
+            )
+            box = label.get_window_extent()
+            if (offset, side) == PLACES[-1] or not any(box.overlaps(other) for other in taken):
+                break
+            label.remove()
+        taken.append(box)
 
 
 def foretold_and_came_true(chosen: Sequence[Forecast]) -> Drawing:
