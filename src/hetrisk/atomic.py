@@ -90,7 +90,7 @@ def _naming(place: Path) -> Iterator[None]:
         ours = error.filename is None or str(error.filename).endswith(".part")
         if not ours or error.errno == errno.EPIPE:
             raise
-        reason = error.strerror or str(error)
+        reason = os.strerror(error.errno) if error.errno else str(error)
         raise OSError(error.errno or errno.EIO, reason, str(place)) from error
 
 

@@ -147,7 +147,7 @@ class EncodedBlocks(ParquetBlocks):
         files.require(self.parts, *self._columns)
 
     def _features(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
-        frame = _frame(pa.Table.from_batches([batch]))
+        frame = files.frame_of(pa.Table.from_batches([batch]))
         with _placed(part, row):
             return self.encoding.features(frame[list(self.encoding.columns)])
 
@@ -182,10 +182,9 @@ class EncodedBlocks(ParquetBlocks):
     def _read(
         self, column: ReadColumn, part: files.ParquetPart, row: int, batch: pa.RecordBatch
     ) -> np.ndarray:
+        frame = files.frame_of(pa.Table.from_batches([batch]).select([column.name]))
         with _placed(part, row):
-            return column.read(
-                _frame(pa.Table.from_batches([batch]).select([column.name]))[column.name]
-            )
+            return column.read(frame[column.name])
 
     def _targets(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
         if self.target is None:
@@ -233,14 +232,23 @@ def encoded_on_cluster(path: str | Path, encoding: Encoding) -> DaskBlocks:
 
 def _encoded_group(file: str, group: int, encoding: Encoding) -> pd.DataFrame:
     """Return one row group as numbers; runs on the workers of the cluster."""
-    frame = _frame(pq.ParquetFile(file).read_row_group(group, columns=list(encoding.read_columns)))
+    try:
+        table = pq.ParquetFile(file).read_row_group(group, columns=list(encoding.read_columns))
+        return _encoded_frame(files.frame_of(table), encoding)
+    except (pa.ArrowException, OSError) as error:
+        what = f"cannot be read ({files.line_of(error)})."
+        raise ValueError(f"file '{file}', row group {group}: {what}") from error
+    except ValueError as error:
+        raise ValueError(f"file '{file}', row group {group}: {error}") from error
+
+
+def _encoded_frame(frame: pd.DataFrame, encoding: Encoding) -> pd.DataFrame:
     features = encoding.features(frame[list(encoding.columns)])
     targets = encoding.target.read(frame[encoding.target.name])
     missing = np.flatnonzero(pd.isna(targets))
     if len(missing):
         raise ValueError(
-            f"file '{file}', row group {group}: column {encoding.target.name!r} is missing in row "
-            f"{missing[0]} of the group."
+            f"column {encoding.target.name!r} is missing in row {missing[0]} of the group."
         )
     encoded = pd.DataFrame(features, columns=list(encoding.feature_names))
     encoded[_TARGET] = targets
@@ -268,8 +276,3 @@ def _plain(values: np.ndarray) -> pa.Array:
 
 def _name(column: ReadColumn | None) -> str | None:
     return None if column is None else column.name
-
-
-def _frame(table: pa.Table) -> pd.DataFrame:
-    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
-    return frame

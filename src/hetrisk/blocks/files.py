@@ -14,6 +14,7 @@ from glob import glob, has_magic
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -108,7 +109,7 @@ def _parquet_file(path: Path, place: str) -> pq.ParquetFile:
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{place}: the file has vanished.") from error
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{place}: not a readable Parquet file ({_line(error)}).") from error
+        raise ValueError(f"{place}: not a readable Parquet file ({line_of(error)}).") from error
 
 
 def _group_rows(file: pq.ParquetFile) -> tuple[int, ...]:
@@ -192,13 +193,14 @@ def batches(
                 f"{part.n_rows} rows in {len(part.group_rows)} row groups, and now has "
                 f"{file.metadata.num_rows} in {file.metadata.num_row_groups}."
             )
-        _check_stamp(part)
+        check_stamp(part)
         for run in _runs(chosen):
             yield from _run_batches(part, file, columns, batch_rows, run, int(starts[run[0]]))
-        _check_stamp(part)
+        check_stamp(part)
 
 
-def _check_stamp(part: ParquetPart) -> None:
+def check_stamp(part: ParquetPart) -> None:
+    """Raise if the file has become another one since it was opened."""
     if _stamp(part.path) != part.stamp:
         raise ValueError(
             f"file '{part.path}' was replaced or written to since it was opened; the rows read so "
@@ -227,10 +229,11 @@ def _run_batches(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     try:
         for batch in file.iter_batches(batch_rows, run, columns=list(columns), use_threads=False):
+            check_values(batch, part.place(row))
             yield row, batch
             row += batch.num_rows
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{part.place(row)}: cannot be read ({_line(error)}).") from error
+        raise ValueError(f"{part.place(row)}: cannot be read ({line_of(error)}).") from error
 
 
 def numbers(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) -> FloatArray:
@@ -299,5 +302,32 @@ def fail(part: ParquetPart, row: int, offset: int, name: str, found: str) -> Non
     )
 
 
-def _line(error: BaseException) -> str:
+def check_values(table: pa.Table | pa.RecordBatch, place: str) -> None:
+    """Raise if a column holds what its type does not allow, with ``place`` and its name.
+
+    Text that is not UTF-8 would otherwise fail wherever a cell is first looked at.
+    """
+    for field, column in zip(table.schema, table.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowException as error:
+            text = any(test(field.type) for test in STRINGS)
+            why = "text that is not UTF-8" if text else f"broken {field.type}"
+            raise ValueError(
+                f"{place}: column {field.name!r} holds {why} ({line_of(error)})."
+            ) from error
+
+
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """Return Arrow columns as a data frame.
+
+    What pandas noted in the file goes first: it may be broken, and Arrow reads it even where told
+    to ignore it.
+    """
+    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
+    return frame
+
+
+def line_of(error: BaseException) -> str:
+    """Return the first line of what an error says."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__

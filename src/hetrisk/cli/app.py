@@ -20,7 +20,7 @@ import click
 
 import hetrisk
 from hetrisk import atomic
-from hetrisk.cli.process import Terminated, ending_on_signals, received
+from hetrisk.cli.process import ending_on_signals, exit_code, received
 
 COMMANDS = {
     "demo": "See the point: two models meet a shift, and one survives it.",
@@ -33,7 +33,6 @@ COMMANDS = {
     "bench": "Measure speed and memory on this machine.",
 }
 DEBUG = "hetrisk.debug"
-INTERRUPTED = 130
 
 
 class Sentence(click.ClickException):
@@ -55,8 +54,7 @@ class Interrupted(Sentence):
 
     def __init__(self, message: str, cause: KeyboardInterrupt) -> None:
         super().__init__(message)
-        code = cause.exit_code if isinstance(cause, Terminated) else INTERRUPTED
-        self.exit_code = code  # type: ignore[misc]
+        self.exit_code = exit_code(cause)  # type: ignore[misc]
 
     def show(self, file: Any = None) -> None:
         """Print the sentence to the standard error."""
@@ -84,19 +82,49 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command line; a signal decides the exit code wherever it came.
+
+        Between parsing and the command, and after it, click would call an interrupt its own name
+        and end with 1.
+        """
+        atomic.forget()
+        try:
+            with ending_on_signals():
+                return self._main(*args, **extra)
+        except KeyboardInterrupt as interrupt:
+            click.echo(_stopped(), err=True)
+            sys.exit(exit_code(interrupt))
+
+    def _main(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().main(*args, **extra)
+        except SystemExit as end:
+            cause = received()
+            if cause is None or not end.code:
+                raise
+            sys.exit(exit_code(cause))
+
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments; what is mistyped is shown, never obeyed."""
-        with _clean_messages():
-            return super().make_context(*args, **extra)
+        try:
+            with _clean_messages():
+                return super().make_context(*args, **extra)
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(_stopped(), interrupt) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; turn what goes wrong into a sentence."""
-        atomic.forget()
         try:
-            with warnings.catch_warnings(), ending_on_signals(), _clean_messages():
+            with warnings.catch_warnings(), _clean_messages():
                 warnings.simplefilter("ignore")  # what matters is in the verdict and the notes
                 return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (click.ClickException, click.Abort):
+            cause = received()
+            if cause is not None:
+                raise Interrupted(_stopped(), cause) from None
+            raise
+        except click.exceptions.Exit:
             raise
         except KeyboardInterrupt as interrupt:
             raise Interrupted(_stopped(), interrupt) from None
@@ -149,8 +177,20 @@ def _sentence(error: Exception) -> str:
         return "there is not enough memory for this table"
     if isinstance(error, OSError) and error.strerror:
         names = [str(name) for name in (error.filename, error.filename2) if name is not None]
+        if not names and error.errno == errno.ENOSPC and _output_is_full():
+            names = ["standard output"]
         return f"{shown(names[0], 200)}: {error.strerror}" if names else error.strerror
     return shown(error, 1000)
+
+
+def _output_is_full() -> bool:
+    """Whether it is the standard output that has no room; asked by writing one more line end."""
+    try:
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    except OSError as error:
+        return error.errno == errno.ENOSPC
+    return False
 
 
 def _debug_option() -> click.Option:

@@ -40,7 +40,6 @@ def ending_on_signals() -> Iterator[None]:
         return
     ours = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
     main = os.getpid()
-    _received.clear()
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
@@ -58,6 +57,7 @@ def ending_on_signals() -> Iterator[None]:
     try:
         yield
     finally:
+        _received.clear()
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
         if before is signal.default_int_handler:
@@ -68,6 +68,11 @@ def _stop(number: int, frame: FrameType | None) -> None:
     """Ctrl-C as Python treats it, and remembered."""
     _received.append(KeyboardInterrupt())
     raise _received[-1]
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """Return the code to end with: 128 and the number of the signal."""
+    return interrupt.exit_code if isinstance(interrupt, Terminated) else 128 + signal.SIGINT
 
 
 def received() -> KeyboardInterrupt | None:

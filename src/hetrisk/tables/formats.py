@@ -19,7 +19,7 @@ import pandas as pd
 from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError, needs, quoted
 from hetrisk.tables.inputs import Contents, Input, unreadable
-from hetrisk.tables.parquet import read_parquet
+from hetrisk.tables.parquet import checked_frame, read_parquet
 
 FOREIGN = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save it as .xlsx or CSV",
@@ -64,9 +64,10 @@ def read_feather(source: Input) -> Contents:
         raise needs("reading Feather", "pyarrow", "formats") from None
     try:
         with source.open() as file:
-            return Contents(feather.read_table(file).to_pandas(ignore_metadata=True))
+            table = feather.read_table(file)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(source, "Feather file", error) from None
+    return Contents(checked_frame(table, source))
 
 
 def read_workbook(source: Input) -> Contents:

@@ -6,7 +6,8 @@ import gzip
 import io
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -62,6 +63,31 @@ class Input:
     def quoted(self) -> str:
         """The name for a message."""
         return "standard input" if self.path is None else quoted(self.name)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse what was read within the block if the file became another one meanwhile.
+
+        Text is read in several passes: what one of them checked must be what the next one reads.
+        """
+        before = self._stamp()
+        try:
+            yield
+        except Exception as error:
+            if self._stamp() != before:
+                raise self._changed() from error
+            raise
+        if self._stamp() != before:
+            raise self._changed()
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        if self.path is None or not self.path.is_file():
+            return None
+        state = self.path.stat()
+        return state.st_mtime_ns, state.st_size, state.st_ino
+
+    def _changed(self) -> TableError:
+        return TableError(f"{self.quoted} was replaced or written to while it was being read")
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,10 @@ def sampled(table: LargeTable, target: str) -> tuple[Table, int]:
 
 def drawn(table: LargeTable, rows: int, seed: int = 0) -> Table:
     """Return a random sample of at most this many rows, all alike likely to be drawn."""
-    parts, common, frame = _drawn(table, rows, seed)
+    try:
+        parts, common, frame = _drawn(table, rows, seed)
+    except ValueError as error:
+        raise TableError(str(error)) from error
     total = sum(part.n_rows for part in parts)
     note = f"too large for memory: a random sample of {len(frame):,} of {total:,} rows"
     frame = frame.reset_index(drop=True)
@@ -207,7 +210,7 @@ def pieces(
 
     for part in parts:
         for row, batch in files.batches(part, part.schema.names, PIECE_ROWS):
-            frame = pa.Table.from_batches([batch]).to_pandas(ignore_metadata=True)
+            frame = files.frame_of(pa.Table.from_batches([batch]))
             frame.attrs["place"] = part.place(row)
             yield frame
 
@@ -229,8 +232,7 @@ def _rows_at(parts: list[ParquetPart], common: CommonSchema, positions: np.ndarr
                 rows = pa.Table.from_batches([batch.take(pa.array(within[low:high] - row))])
                 found.append(common.conform(rows))
         start += part.n_rows
-    frame: pd.DataFrame = pa.concat_tables(found).to_pandas(ignore_metadata=True)
-    return frame.set_index(pd.Index(positions))
+    return files.frame_of(pa.concat_tables(found)).set_index(pd.Index(positions))
 
 
 def _witnesses(parts: list[ParquetPart], frame: pd.DataFrame) -> set[int]:

@@ -13,6 +13,8 @@ from hetrisk.tables.inference import LeftOut
 from hetrisk.tables.inputs import Contents, Input, unreadable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hetrisk.blocks.files import ParquetPart
     from hetrisk.blocks.schema import CommonSchema
 
@@ -80,6 +82,7 @@ def read_parquet(source: Input) -> Contents:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from hetrisk.blocks import files
     from hetrisk.blocks.schema import common_schema
 
     if decoded_bytes(parts) > inputs.memory_limit():
@@ -90,11 +93,38 @@ def read_parquet(source: Input) -> Contents:
     tables = []
     for part in parts:
         try:
-            tables.append(common.conform(pq.ParquetFile(part.path).read()))
+            table = pq.ParquetFile(part.path).read()
+            files.check_stamp(part)
+            files.check_values(table, part.place(0))
+            tables.append(common.conform(table))
         except (pa.ArrowException, OSError) as error:
             raise unreadable(Input(part.path.name, part.path), "Parquet file", error) from None
-    frame = pa.concat_tables(tables).to_pandas(ignore_metadata=True)
+        except ValueError as error:
+            raise TableError(str(error)) from error
+    frame = _frame(pa.concat_tables(tables), source)
     return Contents(frame, left_out=left_outside(common))
+
+
+def checked_frame(table: pa.Table, source: Input) -> pd.DataFrame:
+    """Return Arrow columns as a data frame, having refused what their types do not allow."""
+    from hetrisk.blocks import files
+
+    try:
+        files.check_values(table, source.quoted)
+    except ValueError as error:
+        raise TableError(str(error)) from error
+    return _frame(table, source)
+
+
+def _frame(table: pa.Table, source: Input) -> pd.DataFrame:
+    import pyarrow as pa
+
+    from hetrisk.blocks import files
+
+    try:
+        return files.frame_of(table)
+    except pa.ArrowException as error:
+        raise unreadable(source, "table", error) from None
 
 
 def _read_pipe(source: Input) -> pd.DataFrame:
@@ -104,7 +134,7 @@ def _read_pipe(source: Input) -> pd.DataFrame:
     except ImportError:
         raise needs("reading Parquet", "pyarrow", "parquet") from None
     try:
-        frame: pd.DataFrame = pq.ParquetFile(source.open()).read().to_pandas(ignore_metadata=True)
+        table = pq.ParquetFile(source.open()).read()
     except (pa.ArrowException, OSError) as error:
         raise unreadable(source, "Parquet file", error) from None
-    return frame
+    return checked_frame(table, source)

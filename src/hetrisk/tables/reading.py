@@ -73,6 +73,11 @@ def read_table(
     reader = reader_of(source)
     if reader is not None:
         return _checked(reader(source), source)
+    with source.unchanged():
+        return _read_text(source, encoding, delimiter)
+
+
+def _read_text(source: Input, encoding: str, delimiter: str | None) -> Table:
     encoding = checked_encoding(source, encoding, inputs.memory_limit())
     if delimiter is None and begins_as_json(source, encoding):
         with opened(source, encoding) as text:

@@ -7,11 +7,13 @@ they mean is decided later, on rows drawn from all of them.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 import pandas as pd
 
@@ -33,6 +35,7 @@ from hetrisk.tables.text import (
 
 PIECE_CELLS = 1 << 21  # of text at a time: some 20 MB
 MOST_PIECE_ROWS = 100_000
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -80,24 +83,42 @@ def in_parquet(
     if is_parquet(path):
         yield LargeTable(path, path.name)
         return
-    with TemporaryDirectory(prefix="hetrisk-") as folder:
+    source = input_of(path)
+    with _room_for(source), TemporaryDirectory(prefix="hetrisk-") as folder:
         place = Path(folder) / "text.parquet"
-        notes = _spool(input_of(path), place, target, encoding, delimiter)
+        with source.unchanged():
+            notes = _spool(source, place, target, encoding, delimiter)
         try:
             yield LargeTable(place, path.name, notes, Path(folder))
         except (TableError, ValueError) as error:
             raise TableError(str(error).replace(str(place), path.name)) from error
 
 
+@contextmanager
+def _room_for(source: Input) -> Iterator[None]:
+    """Say of a full disk which one it is, and what to do: what writes there names no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise TableError(
+            f"{source.quoted} is larger than memory, and its rows do not fit in the folder for "
+            f"temporary files, {quoted(gettempdir(), 200)} ({os.strerror(error.errno)}): let "
+            "TMPDIR name a folder on a larger disk"
+        ) from error
+
+
 def text_pieces(path: Path, encoding: str, delimiter: str | None) -> Iterator[pd.DataFrame]:
     """Yield the cells of a text a piece at a time; ``attrs["place"]`` of each says where it is."""
     source = input_of(path)
-    layout = layout_of(source, checked_encoding(source, encoding), delimiter)
     start = 0
-    for frame in frames(source, layout, _piece_rows(len(layout.names))):
-        frame.attrs["place"] = f"{source.quoted}, rows counted from {start:,}"
-        start += len(frame)
-        yield frame.reset_index(drop=True)
+    with source.unchanged():
+        layout = layout_of(source, checked_encoding(source, encoding), delimiter)
+        for frame in frames(source, layout, _piece_rows(len(layout.names))):
+            frame.attrs["place"] = f"{source.quoted}, rows counted from {start:,}"
+            start += len(frame)
+            yield frame.reset_index(drop=True)
 
 
 def _piece_rows(n_columns: int) -> int:
