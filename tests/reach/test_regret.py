@@ -19,7 +19,7 @@ from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
 from hetrisk.core.reach.regret import fit_set, gradient_shift, removed_share, risk_of, sparing
 from hetrisk.core.reach.resampling import evaluate_sets, halves, resamples
 from hetrisk.core.reach.settings import SETTINGS
-from hetrisk.core.reach.weights import fit_weighted, heaviest, weights_pay
+from hetrisk.core.reach.weights import fit_weighted, heaviest, weight_gains
 
 from .made import cells_of, table
 
@@ -219,7 +219,8 @@ def test_weights_pay_where_a_minority_differs_and_not_where_noise_does():
 
     def pays(target):
         cells = cells_of(X, target, codes)
-        return weights_pay(halves([cells], heterogeneity(cells, 1).environments), FULL, 2.0)
+        pairs = halves([cells], heterogeneity(cells, 1).environments)
+        return weight_gains(pairs, FULL, 2.0).mean() > 0.0
 
     assert pays(y)
     assert sum(pays(rng.permutation(y)) for _ in range(20)) <= 12  # a coin, and weights lose it

@@ -39,10 +39,16 @@ class Resampled:
     expected: FloatArray
     errors: list[SetErrors]
 
-    @property
-    def stability(self) -> FloatArray:
-        """(d,) share of resamples in whose best set each column is missing."""
-        best = self.sets[self.expected.argmin(axis=1)]
+    def stability(self, full: int, removed: float = 0.0) -> FloatArray:
+        """(d,) share of resamples in whose best set each column is missing.
+
+        ``full`` is the set of all columns; another counts where it removes at least the share
+        ``removed`` of the mean regret.
+        """
+        mean = np.array([errors.mean for errors in self.errors])
+        passes = mean <= (1.0 - removed) * mean[:, [full]]
+        passes[:, full] = True
+        best = self.sets[np.where(passes, self.expected, np.inf).argmin(axis=1)]
         share: FloatArray = (~best).mean(axis=0)
         return share
 

@@ -24,7 +24,7 @@ from hetrisk.core.reach.regret import Environments, fit_set, removed_share
 from hetrisk.core.reach.resampling import halves
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.strength import choose_strength
-from hetrisk.core.reach.weights import fit_weighted, weights_pay
+from hetrisk.core.reach.weights import fit_weighted, weight_gains
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -134,28 +134,31 @@ def decide(
             ),
         ),
         drawn,
-        again.stability,
+        again.stability(full, SETTINGS.removed if settings.form == "columns" else 0.0),
         scores,
     )
 
 
 @dataclass(frozen=True)
 class _Model:
+    """A model to choose; ``gains`` are those of its weights on halves they were not fitted to."""
+
     support: BoolArray
     coef: FloatArray
     multipliers: FloatArray
     line: Line
+    gains: FloatArray
 
 
 def _columns(
     cells: list[CellMoments], environments: Environments, support: BoolArray, reach: float
 ) -> _Model:
     """Leave columns out, and answer to the rows that suffer most on those that stay."""
-    coef, multipliers = fit_set(environments, support).coef[0], np.zeros(len(environments.rows))
-    if weights_pay(halves(cells, environments), support, reach):
-        fit = fit_weighted(environments, support, reach)
-        coef, multipliers = fit.coef, fit.multipliers
-    return _Model(support, coef, multipliers, model_line(environments, coef, support))
+    gains = weight_gains(halves(cells, environments), support, reach)
+    # They are used where they pay on rows they were not fitted to.
+    fit = fit_weighted(environments, support, reach if gains.mean() > 0.0 else 0.0)
+    line = model_line(environments, fit.coef, support)
+    return _Model(support, fit.coef, fit.multipliers, line, gains)
 
 
 def _directions(
@@ -165,7 +168,8 @@ def _directions(
     strength = choose_strength(cells, environments, reach)
     coef = fit_directions(environments, strength)
     line = direction_line(environments, coef)
-    return _Model(np.ones_like(support), coef, np.zeros(len(environments.rows)), line)
+    unweighted = np.zeros(len(environments.rows))
+    return _Model(np.ones_like(support), coef, unweighted, line, np.empty(0))
 
 
 def _plain(environments: Environments) -> _Model:
@@ -173,7 +177,7 @@ def _plain(environments: Environments) -> _Model:
     full = np.ones(environments.n_columns, dtype=bool)
     coef = fit_set(environments, full).coef[0]
     line = model_line(environments, coef, full)
-    return _Model(full, coef, np.zeros(len(environments.rows)), line)
+    return _Model(full, coef, np.zeros(len(environments.rows)), line, np.empty(0))
 
 
 _FORMS = {"columns": _columns, "directions": _directions}
@@ -201,11 +205,12 @@ def _verdict(
             "all columns."
         )
     steady = round(agreement * SETTINGS.resamples)
+    where = f"in {steady} of {SETTINGS.resamples} resamples"
     if agreement < SETTINGS.agreement:
         doubt = listed(left, groups, settings) or "the weights of the environments"
         return UNSTABLE, (
-            f"{differs}, but the answer does not hold on other rows: in {steady} of "
-            f"{SETTINGS.resamples} resamples it would pay. In doubt: {doubt}."
+            f"{differs}, but the answer does not hold on other rows: {where} it would pay. In "
+            f"doubt: {doubt}."
         )
     if settings.form == "directions":
         what = "Directions along which environments differ are shrunk"
@@ -215,11 +220,13 @@ def _verdict(
         what = f"{gone} of {all_of_them} columns left out ({which})"
     else:
         what = "No column is left out; the environments that suffer most count more"
+        paid = int((found.gains > 0.0).sum())
+        where = f"on {paid} of {len(found.gains)} halves of the rows it was not fitted to"
     cost = f"costs {price:.1%} more error" if price > 0 else "costs nothing"
     return INVARIANT, (
         f"{what}: {differs}. At reach {settings.reach:g} the error to expect is {gain:.0%} lower "
         f"than plain ERM's; where nothing shifts, that {cost}. It pays from reach "
-        f"{drawn.break_even:.2g} on, in {steady} of {SETTINGS.resamples} resamples."
+        f"{drawn.break_even:.2g} on, {where}."
     )
 
 

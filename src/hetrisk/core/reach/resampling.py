@@ -71,11 +71,16 @@ def _of_folds(
 
 @dataclass(frozen=True)
 class SetErrors:
-    """Risk and regrets of m sets of columns in one resample: (m,) and (m, K), with own risks."""
+    """Risk (m,) and regrets (m, K) of m sets of columns in one resample.
+
+    ``own`` (m, K) are the risks of the environments' own fits, ``mean`` (m,) the regrets over all
+    rows.
+    """
 
     risk: FloatArray
     regrets: FloatArray
     own: FloatArray
+    mean: FloatArray
 
     def expected(self, reach: float) -> FloatArray:
         """(m,) E_k of each set."""
@@ -99,4 +104,5 @@ def evaluate_sets(environments: Environments, sets: BoolArray) -> SetErrors:
     gap = coef[:, :1] - coef[:, 1:]
     regret = (gap * (A[1:] @ gap)).sum(axis=(2, 3))
     chance = environments.noise(risk[:, 1:].T, mask.sum(axis=1)).T
-    return SetErrors(risk[:, 0], np.maximum(regret - chance, 0.0), risk[:, 1:])
+    regrets = np.maximum(regret - chance, 0.0)
+    return SetErrors(risk[:, 0], regrets, risk[:, 1:], regrets @ environments.share)

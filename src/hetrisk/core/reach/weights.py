@@ -12,7 +12,7 @@ Agarwal and Zhang 2022), and one odd environment of twenty owns the fit.
 By duality it is least squares with the rows of environment e counted 1 + k^2 w_e / share_e times,
 w_e <= share_e / tail the multipliers (they sum to at most one), so any model that takes sample
 weights can be fitted the same way. They are used where they pay on rows they were not fitted to
-(`weights_pay`): weights that follow the noise of a few rows do not. Because regret, not risk, is
+(`weight_gains`): weights that follow the noise of a few rows do not. Because regret, not risk, is
 compared, an environment that is merely noisy gets no weight (compare group DRO). Regret within
 chance counts as none.
 """
@@ -65,17 +65,17 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
     return best
 
 
-def weights_pay(
+def weight_gains(
     pairs: list[tuple[Environments, Environments]], columns: BoolArray, reach: float
-) -> bool:
-    """Do weights fitted to one half of the rows do better on the other than none, on average?"""
-    gap = 0.0
+) -> FloatArray:
+    """(m,) what weights fitted to one half of the rows gain on the other, for m pairs of halves."""
+    gains = []
     for fitted, other in pairs:
         fits = fit_set(other, columns)
         models = (fit_weighted(fitted, columns, reach).coef, fit_set(fitted, columns).coef[0])
         weighted, plain = (_objective(other, fits, coef, reach) for coef in models)
-        gap += weighted - plain
-    return gap < 0.0
+        gains.append(plain - weighted)
+    return np.array(gains)
 
 
 def _objective(environments: Environments, fits: Fits, coef: FloatArray, reach: float) -> float:
