@@ -132,6 +132,21 @@ class TestInABrowser:
         assert tab.run("document.documentElement.scrollWidth") <= 400
         tab.close()
 
+    @pytest.mark.parametrize("name", SAMPLE)
+    def test_no_text_is_cut_off_on_a_telephone(self, browser, name):
+        tab = browser.open(SITE / f"{name}.html", width=400, height=800)
+        beyond = tab.run(
+            """(() => {
+              const page = document.querySelector(".bd-article").getBoundingClientRect();
+              return [...document.querySelectorAll(".bd-article *")]
+                .filter((e) => !e.closest("table, pre"))  // these scroll
+                .filter((e) => e.getBoundingClientRect().right > page.right + 2)
+                .map((e) => e.textContent.slice(0, 40));
+            })()"""
+        )
+        assert beyond == []
+        tab.close()
+
     def test_it_follows_the_dark(self, browser):
         shades = []
         for dark in (False, True):
