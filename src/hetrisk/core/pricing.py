@@ -79,7 +79,7 @@ def priced(
     lines, stability = [], np.zeros(d)
     if acts:
         again = resampled([cells], environments, path, reach)
-        lines, stability = again.lines(0, len(path) - 1), again.stability(len(path) - 1)
+        lines, stability = again.lines(0, len(path) - 1), again.stability(len(path) - 1, 0.0)
     model = model_line(environments, coef, findings.support)
     drawn = curve(environments, model, reach, path, lines, error_unit(family))
     prices = column_prices(environments, findings.support, groups, reach)

@@ -31,24 +31,23 @@ class Resampled:
     Attributes
     ----------
     sets : (m, d).
+    reach : that they compete at.
     expected : (B, m) error of each at the reach, in each resample.
     errors : what they come from.
     """
 
     sets: BoolArray
+    reach: float
     expected: FloatArray
     errors: list[SetErrors]
 
-    def stability(self, full: int, removed: float = 0.0) -> FloatArray:
+    def stability(self, full: int, removed: float) -> FloatArray:
         """(d,) share of resamples in whose best set each column is missing.
 
         ``full`` is the set of all columns; another counts where it removes at least the share
         ``removed`` of the mean regret.
         """
-        mean = np.array([errors.mean for errors in self.errors])
-        passes = mean <= (1.0 - removed) * mean[:, [full]]
-        passes[:, full] = True
-        best = self.sets[np.where(passes, self.expected, np.inf).argmin(axis=1)]
+        best = self.sets[[errors.best(self.reach, full, removed) for errors in self.errors]]
         share: FloatArray = (~best).mean(axis=0)
         return share
 
@@ -84,7 +83,7 @@ def resampled(
     """Let sets of columns compete again in each resample."""
     phi = [float(environments.phi[environments.partition == i].mean()) for i in range(len(cells))]
     errors = [evaluate_sets(drawn, sets) for drawn in resamples(cells, environments.n_targets, phi)]
-    return Resampled(sets, np.array([found.expected(reach) for found in errors]), errors)
+    return Resampled(sets, reach, np.array([found.expected(reach) for found in errors]), errors)
 
 
 def model_line(environments: Environments, coef: FloatArray, columns: BoolArray) -> Line:
@@ -202,7 +201,7 @@ def leave_one_out(
     scores = []
     for e, name in enumerate(names):
         rest = environments.without(e)
-        best = rivals[int(np.argmin(evaluate_sets(rest, rivals).expected(reach)))]
+        best = rivals[evaluate_sets(rest, rivals).best(reach, int(rivals.all(axis=1).argmax()))]
         models = (
             fit_weighted(rest, best, reach if weighted else 0.0).coef,
             fit_set(rest, full).coef[0],

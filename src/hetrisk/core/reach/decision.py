@@ -121,7 +121,7 @@ def decide(
         found.coef,
         found.multipliers,
         verdict,
-        " ".join(part for part in (reason, _contradiction(scores)) if part),
+        f"{reason} {_contradiction(scores)}".strip() if verdict == INVARIANT else reason,
         Evidence(
             prices.margin,
             prices.price,

@@ -87,6 +87,15 @@ class SetErrors:
         expected: FloatArray = self.risk + reach**2 * self.regrets.max(axis=1, initial=0.0)
         return expected
 
+    def best(self, reach: float, full: int, removed: float = SETTINGS.removed) -> int:
+        """Number of the set with the least E_k that removes enough of the regret, or of ``full``.
+
+        Enough is the share ``removed`` of the mean regret of the set of all columns, ``full``.
+        """
+        passes = self.mean <= (1.0 - removed) * self.mean[full]
+        passes[full] = True
+        return int(np.where(passes, self.expected(reach), np.inf).argmin())
+
 
 def evaluate_sets(environments: Environments, sets: BoolArray) -> SetErrors:
     """Fit m sets of columns in one batch.
