@@ -61,8 +61,7 @@ rise = max(without.values()) / max(ours.values()) - 1
 print(f"without sales: worse in {worse} of {len(ours)} years, by {rise:.1%} in the worst of them")
 
 # %%
-# How sure was it that ``sales`` troubles the worst year? The share of resamples in which each column would
-# have left, had the rule not held it back:
+# Other rows would have said the same. The share of resamples in which each column leaves:
 
 for name, share in zip(task.feature_names, model.stability_, strict=True):
     print(f"{name:10s} {share:4.0%}")
