@@ -23,11 +23,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.regret import Environments, Fits, fit_set, regret_of, risk_of
 from hetrisk.core.reach.settings import SETTINGS
 
-STEPS = 60  # of the ascent on the multipliers; the answer moves by less than 1 % after 40
+STEPS = 60  # of the ascent on the multipliers
+TOL = 1e-4  # of the mean square of what is fitted: a duality gap below which it stops
 
 
 @dataclass(frozen=True)
@@ -50,19 +51,62 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
     best = WeightedFit(fits.coef[0], np.zeros(len(environments.rows)))
     if reach == 0 or not fits.excess.any():
         return best
-    most = environments.share / SETTINGS.tail
-    beyond = fits.regret - fits.chance
-    least = _objective(environments, fits, best.coef, reach)
-    multipliers = heaviest(beyond, most)
+    chosen = np.flatnonzero(np.append(True, columns))
+    A, b = (m[:, chosen] for m in environments.stacked[:2])
+    problem = _Problem(A[:, :, chosen], b, fits.coef[1:, chosen], fits.chance)
+    most, strength = environments.share / SETTINGS.tail, reach**2
+    coef, multipliers, least = fits.coef[0, chosen], np.zeros(len(most)), np.inf
     for step in range(STEPS):
-        coef = _least_squares(environments, columns, reach**2 * multipliers)
-        beyond = regret_of(environments, coef, fits) - fits.chance
-        value = _objective(environments, fits, coef, reach)
+        beyond = problem.beyond(coef)
+        tail = heaviest(beyond, most)
+        value = problem.risk(coef) + strength * float(tail @ beyond)
         if value < least:
-            least, best = value, WeightedFit(coef, multipliers)
+            least, best = value, WeightedFit(_spread(coef, chosen, best.coef), multipliers)
+        if step and strength * float((tail - multipliers) @ beyond) <= TOL * problem.scale:
+            break  # the duality gap: no weights could raise the least value by more
         # Frank and Wolfe 1956: towards the weights that are the worst for this fit.
-        multipliers = multipliers + 2.0 / (step + 3.0) * (heaviest(beyond, most) - multipliers)
+        multipliers = multipliers + 2.0 / (step + 2.0) * (tail - multipliers)
+        coef = problem.solved(strength * multipliers)
     return best
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Moments A (K + 1, s, s) and b (K + 1, s, t), all rows first; fits of the environments."""
+
+    A: FloatArray
+    b: FloatArray
+    own: FloatArray
+    chance: FloatArray
+
+    @property
+    def scale(self) -> float:
+        """What the target's moments are about: sums of squares that gaps are compared with."""
+        return float((self.own * self.b[1:]).sum(axis=(1, 2)).max())
+
+    def beyond(self, coef: FloatArray) -> FloatArray:
+        """(K,) regret beyond chance."""
+        gap = coef - self.own
+        beyond: FloatArray = (gap * (self.A[1:] @ gap)).sum(axis=(1, 2)) - self.chance
+        return beyond
+
+    def risk(self, coef: FloatArray) -> float:
+        """Squared error over all rows, less the sum of squares of the target."""
+        return float((coef * (self.A[0] @ coef - 2.0 * self.b[0])).sum())
+
+    def solved(self, extra: FloatArray) -> FloatArray:
+        """(s, t) least squares with environments counted ``extra`` times more."""
+        weight = np.append(1.0, extra)
+        left, right = (np.tensordot(weight, m, axes=1) for m in (self.A, self.b))
+        solved: FloatArray = np.linalg.solve(left, right)
+        return solved
+
+
+def _spread(coef: FloatArray, chosen: IntArray, like: FloatArray) -> FloatArray:
+    """Coefficients of the set among those of all columns."""
+    spread = np.zeros_like(like)
+    spread[chosen] = coef
+    return spread
 
 
 def weight_gains(
@@ -96,15 +140,3 @@ def heaviest(values: FloatArray, most: FloatArray) -> FloatArray:
     weights[order] = np.diff(np.append(0.0, filled))
     heaviest: FloatArray = np.where(values > 0.0, weights, 0.0)
     return heaviest
-
-
-def _least_squares(environments: Environments, columns: BoolArray, extra: FloatArray) -> FloatArray:
-    """(p, t) with environments counted ``extra`` times more, each scaled to one row."""
-    A, b, _ = environments.stacked
-    chosen = np.flatnonzero(np.append(True, columns))
-    weight = np.append(1.0, extra)
-    left = np.tensordot(weight, A[:, chosen][:, :, chosen], axes=1)
-    right = np.tensordot(weight, b[:, chosen], axes=1)
-    coef = np.zeros(b.shape[1:])
-    coef[chosen] = np.linalg.solve(left, right)
-    return coef
