@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import typing
 import warnings
 import zipfile
 from pathlib import Path
@@ -34,6 +35,7 @@ from hetrisk import (
 )
 from hetrisk.modelfile import ModelFileError
 from hetrisk.modelfile.named import NAMED
+from hetrisk.modelfile.own import fits
 from hetrisk.tables import Table
 from hetrisk.tables.model import fit_table
 
@@ -680,3 +682,16 @@ def test_no_pickle_is_ever_opened():
     assert "allow_pickle" not in text
     assert "eval(" not in text
     assert os.path.isdir(home)
+
+
+@pytest.mark.skipif(not hasattr(typing, "TypeAliasType"), reason="needs Python 3.12")
+def test_arrays_fit_types_that_are_named_aliases():
+    # numpy 2.5 declares its array types so.
+    scalar = typing.TypeVar("scalar", bound=np.generic)
+    array = np.ndarray[tuple[typing.Any, ...], np.dtype[scalar]]
+    alias = typing.TypeAliasType("Arrays", array, type_params=(scalar,))
+    assert fits(np.zeros(2), alias[np.float64])
+    assert not fits(np.zeros(2, dtype=int), alias[np.float64])
+    assert not fits([0.0], alias[np.float64])
+    assert fits(np.zeros(2, dtype=int), alias)
+    assert fits(None, alias[np.float64] | None)

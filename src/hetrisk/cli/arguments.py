@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,13 @@ def _one_character(ctx: click.Context, parameter: click.Parameter, value: str | 
     value = {"\\t": "\t", "tab": "\t"}.get(value, value)
     if len(value) != 1 or value in '"\r\n':
         raise click.BadParameter("one character is needed.")
+    return value
+
+
+def finite(ctx: click.Context, parameter: click.Parameter, value: float) -> float:
+    """Refuse infinity and what is no number: both are within any range click knows."""
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number.")
     return value
 
 

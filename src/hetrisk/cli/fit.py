@@ -15,6 +15,7 @@ from hetrisk.cli.arguments import (
     check_outputs,
     column_options,
     dask_client,
+    finite,
     read,
     reading_options,
 )
@@ -55,6 +56,7 @@ when the command was mistyped.
 @click.option(
     "--reach",
     type=click.FloatRange(min=0.0),
+    callback=finite,
     default=2.0,
     show_default=True,
     help="How far the world may move: 0 nothing shifts, 1 as far as between environments seen.",

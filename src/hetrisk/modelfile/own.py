@@ -29,6 +29,7 @@ from hetrisk.tables.errors import quoted
 
 HOMES = ("core", "estimators", "tables", "baselines")
 OF_THE_MACHINE = ("n_jobs", "verbose")  # how the model was computed, not what it is
+ALIAS: Any = getattr(typing, "TypeAliasType", None)  # Python 3.12 and later
 OF_TRAINING_ROWS = ("_environment_proba",)
 
 
@@ -198,6 +199,7 @@ def fits(value: Any, hint: Any) -> bool:
     """
     if hint is Any or isinstance(hint, (str, typing.TypeVar)):
         return True
+    hint = _spelled_out(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, option) for option in arguments)
@@ -214,6 +216,15 @@ def fits(value: Any, hint: Any) -> bool:
     if hint in (int, bool):
         return isinstance(value, (hint, np.integer if hint is int else np.bool_))
     return isinstance(hint, type) and isinstance(value, hint)
+
+
+def _spelled_out(hint: Any) -> Any:
+    """Return what a named alias stands for: from numpy 2.5 on ``NDArray[float64]`` is one."""
+    alias = get_origin(hint) or hint
+    if ALIAS is None or not isinstance(alias, ALIAS):
+        return hint
+    arguments = get_args(hint)
+    return alias.__value__[arguments] if arguments else alias.__value__
 
 
 def _container_fits(value: Any, origin: Any, arguments: tuple[Any, ...]) -> bool:
