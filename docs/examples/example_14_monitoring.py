@@ -25,7 +25,7 @@ found = [check(model, table.features[month == m], table.y[month == m]) for m in 
 # with.
 
 colours = {0: "#00735a", 3: "#bf5600", 4: "#b02a1c"}
-words = {0: "fine", 3: "columns moved", 4: "a relation broke"}
+words = {0: "fine", 3: "columns moved", 4: "fit again"}
 fig, ax = plt.subplots()
 ax.plot(months, [f.outcome.reach.value for f in found], color="0.7", zorder=0)
 for status in sorted({int(f.status) for f in found}):
@@ -36,10 +36,14 @@ for status in sorted({int(f.status) for f in found}):
     ]
     ax.scatter(*zip(*at, strict=True), s=50, color=colours[status], label=words[status])
 ax.axhline(model.reach, color="0.5", ls="--", lw=1)
-ax.text(months[0], model.reach, " the reach it was fitted for", va="bottom")
+ax.text(months[-1], model.reach, "the reach it was fitted for", ha="right", va="top")
 ax.set(xlabel="month", ylabel="reach so far", ylim=(0, None))
 ax.legend()
 plt.show()
+
+# %%
+# The world is further than the reach asked for from the twenty-third month on, by the middle of the curve. ``check``
+# asks for another fit when the error is beyond the upper end of the curve's band, and beyond chance.
 
 # %%
 # In words, for the last month:
