@@ -56,16 +56,16 @@ class Resampled:
         ahead = self.expected[:, chosen] <= self.expected[:, other] * (1.0 + 1e-9)
         return float(ahead.mean())
 
-    def within_one_error(self, first: int, last: int) -> int:
-        """Of the sets first, ..., last: the last that does as well as the first.
+    def within_one_error(self, eligible: BoolArray) -> int:
+        """Of the first sets: the last ``eligible`` (m,) one that does as well as the first of all.
 
         As well is within one standard error of the difference, over the resamples.
         """
-        best = first
-        for i in range(first + 1, last + 1):
+        best, first = 0, 0
+        for i in np.flatnonzero(eligible):
             gap = self.expected[:, i] - self.expected[:, first]
             if gap.mean() <= gap.std(ddof=1):
-                best = i
+                best = int(i)
         return best
 
     def lines(self, chosen: int, other: int) -> list[tuple[Line, Line]]:

@@ -91,10 +91,11 @@ def decide(
     path = take_back_path(environments, reach, groups, chosen.support)
     full = len(path) - 1  # the last set of the path is that of all columns
     again = resampled(cells, environments, np.vstack([path, chosen.rivals]), reach)
-    at = again.within_one_error(0, full)
-    wanted = path[at]
-    removed = removed_share(environments, wanted)
-    if settings.form == "columns" and removed < SETTINGS.removed:
+    removed = np.array([removed_share(environments, columns) for columns in path])
+    enough = (removed >= SETTINGS.removed) | (settings.form == "directions")
+    at = again.within_one_error(enough)
+    wanted = at
+    if not enough[at]:
         at = full
     found = _FORMS[settings.form](cells, environments, path[at], reach)
     sets = chosen.met if d <= MANY_COLUMNS else chosen.rivals
@@ -102,8 +103,8 @@ def decide(
     drawn = curve(environments, found.line, reach, sets, lines, unit)
     agreement = again.agreement(at, full)
     verdict, reason = _verdict(found, drawn, agreement, varies, groups, environments, settings)
-    if at == full and not wanted.all():
-        reason = f"{reason} {_refused(~wanted, removed, groups, settings)}"
+    if at == full and wanted != full:
+        reason = f"{reason} {_refused(~path[wanted], removed[wanted], groups, settings)}"
     if chance is not None:
         verdict = HOMOGENEOUS
         reason = (
