@@ -271,7 +271,7 @@ SUBSAMPLES = 10
 
 def steady_run(table: str) -> dict:
     """Columns over ten seeds, and verdicts over ten subsamples of 80 % of the rows."""
-    task = load_task("natural", table=table, split="first half")
+    task = load_task("natural", table=table, split="first half", max_rows=3000)
     n = len(task.train.y)
     model = fitted(task)
     seeds = [fitted(task, state=seed).support_ for seed in range(1, 4)]
