@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from hetrisk import HRMRegressor
+from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.core.numerics.families import Bernoulli
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import Held, Rows
@@ -223,3 +223,11 @@ def test_hidden_slopes_are_acted_upon_only_where_that_pays_within_the_reach():
     assert not any(source.used for source in near.sources_)
     assert any("does not pay within the reach" in reason for reason in near.evidence_.reason)
     assert np.allclose(near.predict(X), LinearRegression().fit(X, y).predict(X))
+
+
+def test_a_copy_of_a_label_leaves_by_assumption_though_no_environments_price_it():
+    rows = labels(0)
+    model = HRMClassifier().fit(rows.X, rows.y.astype(int))
+    assert model.verdict_ == "invariant"
+    assert model.evidence_.assumed.any()
+    assert "an assumption, not a test" in model.verdict_reason_

@@ -85,10 +85,12 @@ def _worth_it(answer: Answer, found: SearchResult, settings: SearchSettings) -> 
     """Does leaving columns out pay within the reach, as far as the rows can say?
 
     The spread of an effect shows *that* its mechanism moves; rows parted by what goes along with it
-    are a blurred picture of the environments, and say little about how far it moves.
+    are a blurred picture of the environments, and say little about how far it moves. A copy of a
+    label leaves by assumption: no environments show what that is worth.
     """
-    blurred = any(f.kind == EFFECT and (f.against & answer.leave).any() for f in answer.findings)
-    return blurred or found.curve.break_even <= settings.reach
+    speaking = [f for f in answer.findings if (f.against & answer.leave).any()]
+    unpriced = any(f.kind == EFFECT or f.assumption for f in speaking)
+    return unpriced or found.curve.break_even <= settings.reach
 
 
 def _not_worth_it(
