@@ -67,14 +67,22 @@ def side_of(rows: Blocks) -> SideInformation:
     labels = None
     if rows.environment_labels is not None:
         names = rows.environment_labels
-        if len(names) < 2:
-            raise ValueError(_ONE.format(quoted(names[0])))
+        _check_labels(names, rows.n_rows)
         named = as_numbers(pd.Series(names))
         labels = Labels(tuple(map(_shown, named)), None, have_order(named))
     return SideInformation(labels=labels, hints=rows.hint_columns)
 
 
-_ONE = "environments must hold at least two different labels; got one, {}."
+def _check_labels(names: Any, n_rows: int) -> None:
+    """Refuse environments that say nothing: the same for every row, or another for each."""
+    if len(names) < 2:
+        raise ValueError(
+            f"environments must hold at least two different labels; got one, {quoted(names[0])}."
+        )
+    if len(names) == n_rows:
+        raise ValueError(
+            f"environments must repeat; got {len(names)} different labels for {n_rows} rows."
+        )
 
 
 def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
@@ -88,12 +96,7 @@ def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
         )
     values = as_numbers(values)
     codes, levels = pd.factorize(values, sort=True)
-    if len(levels) < 2:
-        raise ValueError(_ONE.format(quoted(levels[0])))
-    if len(levels) == len(values):
-        raise ValueError(
-            f"environments must repeat; got {len(levels)} different labels for {len(values)} rows."
-        )
+    _check_labels(levels, len(values))
     ordered = have_order(pd.Series(levels))
     return codes.astype(np.float64), tuple(map(_shown, levels)), ordered
 

@@ -119,6 +119,8 @@ class TextCells(Cells):
         codes, raw = pd.factorize(texts, use_na_sentinel=True)
         texts = [str(value) for value in np.asarray(raw, dtype=object)]
         stripped = [text.strip() for text in texts]
+        if any("\0" in text for text in stripped):  # numpy's text forgets one at the end
+            stripped = [text.replace("\0", r"\x00") for text in stripped]
         absent = [len(text) <= _LONGEST_WORD and text.lower() in missing for text in stripped]
         if stripped == texts and not any(absent):  # as most columns of a million numbers are
             self.codes: IntArray = np.asarray(codes, dtype=np.int64)

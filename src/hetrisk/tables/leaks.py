@@ -233,6 +233,17 @@ def _guesses(table: FloatArray, codes: IntArray, y: IntArray, *, ordered: bool) 
     return guessed
 
 
+def _standardised(x: FloatArray) -> FloatArray:
+    """Return values by deviation from their mean; not finite where they are all alike."""
+    with np.errstate(all="ignore"):
+        # By size first: the square of 1e-200, or of 1e200, is no number.
+        x = x / np.abs(x).max(axis=0)
+        scaled: FloatArray = (x - x.mean(axis=0)) / np.where(
+            np.ptp(x, axis=0) > 0, x.std(axis=0), 0
+        )
+    return scaled
+
+
 def _parts(
     names: Sequence[str], samples: Sequence[FloatArray], y: FloatArray, target: str
 ) -> list[Leak]:
@@ -247,14 +258,11 @@ def _parts(
         return []
     X = np.column_stack([samples[j][:, 0] for j in single])
     seen = np.isfinite(X).all(axis=1)
-    X, y = X[seen], y[seen]
-    if (
-        len(y) < max(FEWEST_ROWS, 3 * len(single))
-        or np.ptp(y) == 0
-        or (np.ptp(X, axis=0) == 0).any()
-    ):
+    if seen.sum() < max(FEWEST_ROWS, 3 * len(single)):
         return []
-    Z, about = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
+    Z, about = _standardised(X[seen]), _standardised(y[seen])
+    if not (np.isfinite(Z).all() and np.isfinite(about).all()):  # one of them does not vary
+        return []
     weights, *_ = np.linalg.lstsq(Z, about, rcond=None)
     if np.mean((about - Z @ weights) ** 2) > SUMMED:
         return []

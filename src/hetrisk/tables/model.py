@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -169,9 +170,24 @@ def fit_table(table: Table, target: str, **options: Any) -> Pipeline:
     """
     ready = prepare(table, target, **options)
     Z, y = ready.encoder.transform(ready.X), ready.target.values
-    ready.model.fit(Z, y, **ready.roles.told)
-    ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
+    with _said_of(ready.encoder.description_):
+        ready.model.fit(Z, y, **ready.roles.told)
+        ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
     return ready.pipeline
+
+
+@contextmanager
+def _said_of(table: TableDescription) -> Iterator[None]:
+    """Say what a model finds wrong with its values of the column they came from."""
+    try:
+        yield
+    except np.linalg.LinAlgError:
+        raise  # no fault of the table
+    except ValueError as error:
+        words = str(error)
+        roles = {"environments": table.environment, "sample weights": table.weight}
+        name = next((n for role, n in roles.items() if words.lower().startswith(role)), None)
+        raise TableError(words if name is None else f"column {quoted(name)}: {words}") from error
 
 
 def _no_features(

@@ -1,0 +1,83 @@
+"""Columns that tell where rows come from or what they count, filled with what nobody expects."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetrisk.tables import inputs
+from hetrisk.tables.leaks import find_leaks
+
+from .conftest import run
+
+N = 60
+
+
+def table(**columns):
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(2, N))
+    y = 2 * a - b + rng.normal(size=N)
+    return pd.DataFrame({"a": a, "b": b, "y": y}).assign(**columns)
+
+
+@pytest.fixture(params=[10**9, 100], ids=["whole", "blocks"])
+def limit(request, monkeypatch):
+    monkeypatch.setattr(inputs, "memory_limit", lambda: request.param)
+
+
+@pytest.mark.parametrize(
+    ("option", "cells", "match"),
+    [
+        ("--environment", ["x"] * N, "at least two different labels; got one, 'x'"),
+        ("--environment", [None] * N, "at least two different labels; got one, '(missing)'"),
+        ("--environment", [f"v{i}" for i in range(N)], "environments must repeat"),
+        ("--environment", [f"\x1b[3{i}m" for i in range(N)], "environments must repeat"),
+        ("--hint", [None] * N, "no value in any row"),
+        ("--weight", [-1.0, *[1.0] * (N - 1)], "not negative"),
+        ("--weight", [np.inf, *[1.0] * (N - 1)], "not negative"),
+        ("--weight", [0.0] * N, "all are zero"),
+        ("--weight", [1.0, *[0.0] * (N - 1)], ""),
+        ("--keep", [5e-324, 1e-320] * (N // 2), "'told' of X (spread"),
+    ],
+)
+def test_what_cannot_be_told_is_a_sentence(option, cells, match, limit, tmp_path):
+    table(told=cells).to_parquet(tmp_path / "t.parquet")
+    result = run("fit", tmp_path / "t.parquet", "-t", "y", option, "told")
+    assert "unforeseen" not in result.stderr
+    assert "\x1b" not in result.stderr
+    if match:
+        assert result.exit_code == 1
+        assert "told" in result.stderr or "environments" in result.stderr
+        assert match in result.stderr
+
+
+def test_the_column_of_environments_is_named(tmp_path):
+    table(told=["x"] * N).to_csv(tmp_path / "t.csv", index=False)
+    result = run("fit", tmp_path / "t.csv", "-t", "y", "--environment", "told")
+    assert "Error: column 'told': environments must hold at least two" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_names_that_differ_by_a_nul_at_the_end_differ(command, limit, tmp_path):
+    table(told=["a", "a\0", "b"] * (N // 3)).to_parquet(tmp_path / "t.parquet")
+    more = {"fit": (), "compare": ("-m", "erm", "--json")}[command]
+    result = run(command, tmp_path / "t.parquet", "-t", "y", "-e", "told", *more)
+    assert result.exit_code == 0, result.stderr
+    if command == "compare":
+        assert r'"a\\x00"' in result.stdout
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-200, 1.0, 1e100])
+def test_parts_of_the_target_are_found_in_small_units_too(unit):
+    rng = np.random.default_rng(0)
+    parts = rng.integers(1, 9, size=(60, 2)) * 1.0
+    y = parts.sum(axis=1) * 3
+    features = [parts[:, :1] * unit, parts[:, 1:]]
+    (leak,) = find_leaks(["a", "b"], features, y, "y")
+    assert leak.kind == "parts"
+
+
+def test_a_comparison_bears_a_column_of_the_least_numbers(tmp_path):
+    told = np.random.default_rng(0).choice([5e-324, 1e-320], N)
+    table(told=told, place=["p", "q"] * (N // 2)).to_parquet(tmp_path / "t.parquet")
+    result = run("compare", tmp_path / "t.parquet", "-t", "y", "-e", "place", "-m", "erm")
+    assert result.exit_code == 0, result.stderr
