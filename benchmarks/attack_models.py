@@ -92,6 +92,10 @@ def models() -> Iterator[tuple[str, bytes, Callable[[object], object]]]:
     frame.loc[::3, "when"] = "2021-05-06"
     table = fit_table(Table(frame.astype(object), "t.csv"), "y")
     yield "table", modelfile.dumps(table), lambda model: model.predict(frame.astype(object))
+    frame = frame.assign(place=np.arange(60) % 3, w=rng.random(60))
+    roles = {"environment": "place", "hints": ("when",), "weight": "w"}
+    told = fit_table(Table(frame.astype(object), "t.csv"), "y", **roles)
+    yield "told table", modelfile.dumps(told), lambda model: model.predict(frame.astype(object))
 
 
 def unpacked(data: bytes) -> dict[str, bytes]:

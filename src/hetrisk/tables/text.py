@@ -30,6 +30,7 @@ DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 CHUNK = 1 << 20
 SNIFFED_LINES = 50
 LONGEST_FIRST_LINE = 1 << 20
+_OF_WIDE = ("utf-16", "utf-32")  # encodings that begin with a mark; latin-1 is no guess for these
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -167,6 +168,10 @@ def _decode(
         decoder.decode(chunk, final)
     except UnicodeDecodeError as error:
         line += error.object.count(b"\n", 0, error.start)
+        if codecs.lookup(encoding).name in _OF_WIDE:
+            raise TableError(
+                f"{source.quoted} is not {encoding}: {error.reason}, line {line}"
+            ) from None
         raise TableError(
             f"{source.quoted}, line {line}: the byte 0x{error.object[error.start]:02x} is not "
             f"{encoding}; say --encoding latin-1 if the file comes from an old Windows program"
