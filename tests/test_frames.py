@@ -188,3 +188,17 @@ def test_what_is_a_number_already():
     assert not is_numeric(pl.DataFrame({"a": ["1", "2"]}))
     with pytest.raises(TableError, match="pandas or polars DataFrame; got ndarray"):
         as_pandas(np.zeros((2, 2)))
+
+
+def test_a_frame_of_numbers_may_lack_the_columns_that_were_left_out():
+    rng = np.random.default_rng(0)
+    site = rng.integers(0, 2, 2000)
+    frame = pd.DataFrame(rng.standard_normal((2000, 3)), columns=["a", "b", "c"])
+    y = frame["a"] + np.where(site == 0, 2.0, -2.0) * frame["c"] + 0.3 * rng.standard_normal(2000)
+    model = HRMRegressor().fit(frame, y, environments=site)
+    assert model.support_.tolist() == [True, True, False]
+    expected = model.predict(frame)
+    assert np.array_equal(model.predict(frame[["a", "b"]]), expected)
+    assert np.array_equal(model.predict(frame[["b", "a"]]), expected)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["a", "c"]])

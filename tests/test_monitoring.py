@@ -228,3 +228,16 @@ def test_without_the_columns_left_out_nothing_is_said_about_them():
     assert not {"The relation left out", "The plain model here"} & {
         p.question for p in found.points
     }
+
+
+def test_a_frame_of_numbers_may_lack_the_columns_that_were_left_out():
+    rng = np.random.default_rng(0)
+    site = rng.integers(0, 2, 2000)
+    frame = pd.DataFrame(rng.standard_normal((2000, 3)), columns=["a", "b", "c"])
+    y = frame["a"] + np.where(site == 0, 2.0, -2.0) * frame["c"] + 0.3 * rng.standard_normal(2000)
+    model = HRMRegressor().fit(frame, y, environments=site)
+    found = check(model, frame[["b", "a"]])
+    assert {column.name for column in found.columns} == {"a", "b"}
+    assert not found.moved
+    with pytest.raises(ValueError, match="columns the model uses; it lacks 'a'"):
+        check(model, frame[["b", "c"]])

@@ -49,6 +49,21 @@ def encoded(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     return pd.DataFrame(values, columns=encoder.get_feature_names_out(), copy=False)
 
 
+def completed(estimator: Any, X: Any) -> Any:
+    """Return a frame of numbers with the columns that the model left out, where it lacks them.
+
+    A prediction does not look at them; any number will do.
+    """
+    names, support = (vars(estimator).get(of) for of in ("feature_names_in_", "support_"))
+    if names is None or support is None or not is_frame(X):
+        return X
+    frame = as_pandas(X)
+    absent = {name for name in names if name not in frame.columns}
+    if not absent or not absent <= set(names[~np.asarray(support)]):
+        return X
+    return frame.assign(**dict.fromkeys(absent, 0.0))[list(names)]
+
+
 def feature_groups(estimator: Any) -> Any:
     """Return the group of each feature: those given, and one for all features of a column."""
     encoder = vars(estimator).get("encoder_")

@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
 from hetrisk import blocks
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.core.numerics.rows import FloatArray, Rows
-from hetrisk.estimators.frames import encoded
+from hetrisk.estimators.frames import completed, encoded
 
 
 def as_blocks(
@@ -95,7 +95,7 @@ def by_features(
     """
     check_is_fitted(estimator)
     if not is_out_of_core(X):
-        X = encoded(estimator, X, reset=False)
+        X = completed(estimator, encoded(estimator, X, reset=False))
         return function(validate_data(estimator, X, reset=False, dtype=np.float64))
     source = blocks.as_blocks(X).without_target()
     _learn_columns(estimator, source, reset=False)

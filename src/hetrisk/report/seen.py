@@ -42,15 +42,21 @@ def seen(model: Any, final: Any, X: Any) -> Seen:
     if encoder is not None and is_frame(inner):
         return _encoded(encoder, final, inner)
     names = getattr(final, "feature_names_in_", None)
+    known = np.ones(final.n_features_in_, dtype=bool)
     if is_frame(inner) and names is not None:
-        inner = as_pandas(inner)[list(names)]
+        frame = as_pandas(inner)
+        known = np.isin(names, frame.columns)
+        if (final.support_ & ~known).any():
+            lacking = ", ".join(map(repr, names[final.support_ & ~known]))
+            raise ValueError(f"X must have the columns the model uses; it lacks {lacking}.")
+        inner = frame.reindex(columns=list(names), fill_value=0.0)
     values = np.asarray(inner.toarray() if hasattr(inner, "toarray") else inner, dtype=float)
     if values.ndim != 2 or values.shape[1] != final.n_features_in_:
         raise ValueError(
             f"X must have {final.n_features_in_} columns, as the model was fitted on; "
             f"got an array of shape {values.shape}."
         )
-    return Seen(values, np.ones(values.shape[1], dtype=bool), [])
+    return Seen(values, known, [])
 
 
 def _encoded(encoder: TableEncoder, final: Any, X: Any) -> Seen:
