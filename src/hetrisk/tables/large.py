@@ -24,7 +24,7 @@ from hetrisk.tables import parquet
 from hetrisk.tables.cells import MISSING_IN_TARGET, cells_of
 from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError, quoted
-from hetrisk.tables.model import Prepared, prepare
+from hetrisk.tables.model import Prepared, prepare, said_of
 from hetrisk.tables.notation import Notation
 from hetrisk.tables.parquet import left_outside
 from hetrisk.tables.reading import Table
@@ -77,9 +77,10 @@ def fit_parquet(
         ready.model.set_params(final_estimator=final_estimator(ready.target.task))
         encoder = ready.encoder
         encoder.description_ = replace(encoder.description_, n_rows=n_rows)
-        ready.model.fit(_rows(table, ready, cluster))
-        Z, y = encoder.transform(ready.X), ready.target.values
-        ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
+        with said_of(encoder.description_):
+            ready.model.fit(_rows(table, ready, cluster))
+            Z, y = encoder.transform(ready.X), ready.target.values
+            ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
     except (ImportError, ValueError) as error:
         # What blocks find wrong with a file is said as ValueError, with the file and the row.
         raise TableError(str(error)) from error

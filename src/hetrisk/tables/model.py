@@ -20,7 +20,7 @@ from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.inference import LeftOut
 from hetrisk.tables.leaks import Leak, find_leaks
 from hetrisk.tables.reading import Table
-from hetrisk.tables.roles import Roles, read_roles
+from hetrisk.tables.roles import Roles, read_roles, wrong_weights
 from hetrisk.tables.target import CLASSIFICATION, REGRESSION, Target, read_target
 
 MODELS = {REGRESSION: HRMRegressor, CLASSIFICATION: HRMClassifier}
@@ -170,19 +170,23 @@ def fit_table(table: Table, target: str, **options: Any) -> Pipeline:
     """
     ready = prepare(table, target, **options)
     Z, y = ready.encoder.transform(ready.X), ready.target.values
-    with _said_of(ready.encoder.description_):
+    with said_of(ready.encoder.description_):
         ready.model.fit(Z, y, **ready.roles.told)
         ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
     return ready.pipeline
 
 
 @contextmanager
-def _said_of(table: TableDescription) -> Iterator[None]:
+def said_of(table: TableDescription) -> Iterator[None]:
     """Say what a model finds wrong with its values of the column they came from."""
     try:
         yield
     except np.linalg.LinAlgError:
         raise  # no fault of the table
+    except ZeroDivisionError as error:
+        if table.weight is None:
+            raise
+        raise wrong_weights(table.weight, "too few are") from error
     except ValueError as error:
         words = str(error)
         roles = {"environments": table.environment, "sample weights": table.weight}

@@ -103,7 +103,7 @@ def read_roles(
     environments = next(iter(held[ENVIRONMENT]), None)
     weights = next(iter(held[WEIGHT]), None)
     if weights is not None and not np.any(weights > 0):
-        raise _wrong_weights(str(weight), "all are zero")
+        raise wrong_weights(str(weight), "all are zero")
     return Roles(
         environments,
         pd.DataFrame(dict(zip(hints, held[HINT], strict=True))) if hints else None,
@@ -180,11 +180,12 @@ def _weights(cells: Cells, notation: Notation) -> FloatArray:
     values = cells.numbers(notation)
     wrong = int((~(np.isfinite(values) & (values >= 0))).sum())
     if wrong:
-        raise _wrong_weights(cells.name, f"{counted(wrong, 'row')} hold something else")
+        raise wrong_weights(cells.name, f"{counted(wrong, 'row')} hold something else")
     return values
 
 
-def _wrong_weights(name: str, what: str) -> TableError:
+def wrong_weights(name: str, what: str) -> TableError:
+    """Return the error for weights that cannot be used."""
     return TableError(
         f"weight column {quoted(name)} must hold numbers that are not negative, some of them "
         f"positive; {what}"
