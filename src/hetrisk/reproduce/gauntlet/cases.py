@@ -12,7 +12,6 @@ from hetrisk.reproduce.cases import Case, grid
 from hetrisk.reproduce.gauntlet.methods import GAUNTLET, ORACLE
 from hetrisk.reproduce.methods import HINTED
 
-SLOW = ("hrm", "hrm-gates", "told-trees")  # run on the first half of real tables alone
 FIRST_SEED = 1000  # the seeds that anything was tried out on are others
 MAX_ROWS = 3000  # rows a real table is trained on, and tested on in each environment
 
@@ -44,8 +43,7 @@ class Stage:
         plain = [name for name, method in GAUNTLET.items() if method.given != HINTED]
         if self.real:
             # Boosted trees behind the search that is not told: the search is the same as without.
-            absent = (ORACLE, "hrm-trees", *(SLOW if self.split != SPLITS[0] else ()))
-            return tuple(name for name in plain if name not in absent)
+            return tuple(name for name in plain if name not in (ORACLE, "hrm-trees"))
         known = not self.setting.get("rotated", False)
         return tuple(name for name in GAUNTLET if known or name != ORACLE)
 

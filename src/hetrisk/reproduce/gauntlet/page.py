@@ -17,7 +17,6 @@ from hetrisk.reproduce.gauntlet.cases import (
     FIRST_SEED,
     MAX_ROWS,
     REAL,
-    SLOW,
     gauntlet_cases,
 )
 from hetrisk.reproduce.gauntlet.figures import foretold_and_came_true, harm_and_help
@@ -70,7 +69,6 @@ def write_gauntlet(found: Found, n_seeds: int, path: Path) -> None:
         n_designs=len(DESIGNS),
         first_seed=FIRST_SEED,
         max_rows=f"{MAX_ROWS:,}",
-        slow="`, `".join(SLOW),
         summary=markdown_table(tables.summary_lines(counted, found, n_seeds)),
         scatter=scatter,
         best=best_sentence(counted),
