@@ -16,7 +16,7 @@ from hetrisk.core.reach.columns import SweptFit, choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
-from hetrisk.core.reach.regret import fit_set, gradient_shift, removed_share, risk_of, sparing
+from hetrisk.core.reach.regret import fit_set, gradient_shift, risk_of, sparing
 from hetrisk.core.reach.resampling import evaluate_sets, halves, resamples
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.weights import fit_weighted, heaviest, weight_gains
@@ -230,13 +230,12 @@ def test_leaving_out_what_moves_removes_its_regret_and_leaving_out_the_rest_does
     X, y, codes = table(flip=2.0)
     environments = heterogeneity(cells_of(X, y, codes), 1).environments
     moving = int(np.argmin(heterogeneity(cells_of(X, y, codes), 1).column_p_values))
-    without = FULL.copy()
-    without[moving] = False
-    assert removed_share(environments, without) > 0.8
-    other = FULL.copy()
-    other[(moving + 1) % 4] = False
-    assert removed_share(environments, other) < 0.5
-    assert removed_share(environments, FULL) == 0.0
+    without, other = FULL.copy(), FULL.copy()
+    without[moving] = other[(moving + 1) % 4] = False
+    removed = evaluate_sets(environments, np.array([FULL, without, other])).removed(0)
+    assert removed[0] == 0.0
+    assert removed[1] > 0.8
+    assert removed[2] < 0.5
 
 
 def test_directions_do_not_depend_on_the_axes():

@@ -98,11 +98,10 @@ def _not_worth_it(
 ) -> str:
     """Why columns that something speaks against stay."""
     even, left = found.curve.break_even, listed(answer.leave, groups, settings)
-    when = "at no reach" if np.isinf(even) else f"from reach {even:.2g} on, beyond the"
-    return (
-        f"Leaving out {left} would pay {when}"
-        f"{'' if np.isinf(even) else f' {settings.reach:g} asked for'}: plain ERM on all columns."
-    )
+    when = f"from reach {even:.2g} on, beyond the {settings.reach:g} asked for"
+    if np.isinf(even):
+        when = "at no reach"
+    return f"Leaving out {left} would pay {when}: plain ERM on all columns."
 
 
 def _said(answer: Answer) -> str:

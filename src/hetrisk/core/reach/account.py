@@ -7,6 +7,7 @@ priced here, in one currency: the error to expect as the shift grows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -32,14 +33,17 @@ class Resampled:
     ----------
     sets : (m, d).
     reach : that they compete at.
-    expected : (B, m) error of each at the reach, in each resample.
-    errors : what they come from.
+    errors : of the sets, in each of B resamples.
     """
 
     sets: BoolArray
     reach: float
-    expected: FloatArray
     errors: list[SetErrors]
+
+    @cached_property
+    def expected(self) -> FloatArray:
+        """(B, m) error of each set at the reach, in each resample."""
+        return np.array([errors.expected(self.reach) for errors in self.errors])
 
     def stability(self, full: int, removed: float) -> FloatArray:
         """(d,) share of resamples in whose best set each column is missing.
@@ -61,9 +65,9 @@ class Resampled:
 
         As well is within one standard error of the difference, over the resamples.
         """
-        best, first = 0, 0
+        best = 0
         for i in np.flatnonzero(eligible):
-            gap = self.expected[:, i] - self.expected[:, first]
+            gap = self.expected[:, i] - self.expected[:, 0]
             if gap.mean() <= gap.std(ddof=1):
                 best = int(i)
         return best
@@ -83,7 +87,7 @@ def resampled(
     """Let sets of columns compete again in each resample."""
     phi = [float(environments.phi[environments.partition == i].mean()) for i in range(len(cells))]
     errors = [evaluate_sets(drawn, sets) for drawn in resamples(cells, environments.n_targets, phi)]
-    return Resampled(sets, reach, np.array([found.expected(reach) for found in errors]), errors)
+    return Resampled(sets, reach, errors)
 
 
 def model_line(environments: Environments, coef: FloatArray, columns: BoolArray) -> Line:

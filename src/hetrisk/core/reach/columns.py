@@ -34,7 +34,6 @@ class ColumnChoice:
     Attributes
     ----------
     support : (d,) the set.
-    fits : least squares on it.
     rivals : (m, d) the best sets met, this one and the full set among them.
     met : (n, d) all sets met.
     """

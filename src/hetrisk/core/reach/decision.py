@@ -20,8 +20,8 @@ from hetrisk.core.reach.account import (
 from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.directions import fit_directions
-from hetrisk.core.reach.regret import Environments, fit_set, removed_share
-from hetrisk.core.reach.resampling import halves
+from hetrisk.core.reach.regret import Environments, fit_set
+from hetrisk.core.reach.resampling import evaluate_sets, halves
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.strength import choose_strength
 from hetrisk.core.reach.weights import fit_weighted, weight_gains
@@ -91,12 +91,10 @@ def decide(
     path = take_back_path(environments, reach, groups, chosen.support)
     full = len(path) - 1  # the last set of the path is that of all columns
     again = resampled(cells, environments, np.vstack([path, chosen.rivals]), reach)
-    removed = np.array([removed_share(environments, columns) for columns in path])
+    removed = evaluate_sets(environments, path).removed(full)
     enough = (removed >= SETTINGS.removed) | (settings.form == "directions")
-    at = again.within_one_error(enough)
-    wanted = at
-    if not enough[at]:
-        at = full
+    wanted = again.within_one_error(enough)
+    at = wanted if enough[wanted] else full
     found = _FORMS[settings.form](cells, environments, path[at], reach)
     sets = chosen.met if d <= MANY_COLUMNS else chosen.rivals
     lines = again.lines(at, full)

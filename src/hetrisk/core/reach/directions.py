@@ -8,8 +8,8 @@ axes. Where only means shift it is anchor regression (Rothenhaeusler et al. 2021
 the causal Dantzig (Rothenhaeusler, Buhlmann and Meinshausen 2019).
 
 The differences A_e - A and b_e - b are known up to sampling noise, and the noise is shrunk too.
-Its share of the penalty is known from the noise of the moments (`noise_share`); k stops growing
-where what it takes away is noise rather than difference.
+k stops growing where what it takes away is noise rather than difference
+(`hetrisk.core.reach.strength`).
 """
 
 from __future__ import annotations

@@ -161,19 +161,6 @@ def sparing(environments: Environments, sets: list[BoolArray]) -> Environments:
     return replace(environments, spared=environments.spared + max(lacking, 0.0))
 
 
-def removed_share(environments: Environments, columns: BoolArray) -> float:
-    """Share of the mean regret over all rows that is gone once only some columns are used.
-
-    Where y given these columns is the same everywhere, all of it is. Where little of it is gone,
-    the relation of the other columns moves as well, and a set that seems to pay for the worst
-    environment pays for that one alone.
-    """
-    everything = fit_set(environments, np.ones(environments.n_columns, dtype=bool))
-    before = float(environments.share @ everything.excess)
-    after = float(environments.share @ fit_set(environments, columns).excess)
-    return 1.0 - after / before if before > 0.0 else 0.0
-
-
 def regret_of(environments: Environments, coef: FloatArray, own: Fits) -> FloatArray:
     """(K,) regret of any linear model (p, t) against each environment's own fit."""
     gap = coef - own.coef[1:]

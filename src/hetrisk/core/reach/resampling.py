@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.regret import Environments, combined
@@ -71,7 +72,7 @@ def _of_folds(
 
 @dataclass(frozen=True)
 class SetErrors:
-    """Risk (m,) and regrets (m, K) of m sets of columns in one resample.
+    """Risk (m,) and regrets (m, K) of m sets of columns, on all rows or in one resample.
 
     ``own`` (m, K) are the risks of the environments' own fits, ``mean`` (m,) the regrets over all
     rows.
@@ -87,12 +88,19 @@ class SetErrors:
         expected: FloatArray = self.risk + reach**2 * self.regrets.max(axis=1, initial=0.0)
         return expected
 
-    def best(self, reach: float, full: int, removed: float = SETTINGS.removed) -> int:
-        """Number of the set with the least E_k that removes enough of the regret, or of ``full``.
+    def removed(self, full: int) -> FloatArray:
+        """(m,) share of the mean regret of all columns, set number ``full``, that is gone.
 
-        Enough is the share ``removed`` of the mean regret of the set of all columns, ``full``.
+        Where y given a set of columns is the same everywhere, all of it is. Where little is gone,
+        the relation of the columns that stay moves as well, and a set that seems to pay for the
+        worst environment pays for that one alone.
         """
-        passes = self.mean <= (1.0 - removed) * self.mean[full]
+        gone: FloatArray = (self.mean[full] - self.mean) / max(float(self.mean[full]), TINY)
+        return gone
+
+    def best(self, reach: float, full: int, removed: float = SETTINGS.removed) -> int:
+        """Number of the set with the least E_k that removes enough of the regret, or ``full``."""
+        passes = self.removed(full) >= removed
         passes[full] = True
         return int(np.where(passes, self.expected(reach), np.inf).argmin())
 
