@@ -16,17 +16,16 @@ import gzip
 import hashlib
 import os
 import random
-import sys
 import tempfile
-import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from click.testing import CliRunner
 
-from attacking import Tally, in_child, options
+from attacking import in_batches, options
 from hetrisk.cli.app import cli
 
 NAMES = [
@@ -253,30 +252,10 @@ def sound_model(folder: Path) -> Path:
 
 def main() -> int:
     given = options(__doc__.splitlines()[0], 1000)
-    tally, end = Tally(), time.monotonic() + given.seconds
     with tempfile.TemporaryDirectory() as place:
         os.environ["TMPDIR"] = place
         tempfile.tempdir = place
-        model = sound_model(Path(place))
-        for start in range(0, given.count, BATCH):
-            size = min(BATCH, given.count - start)
-            seed = given.seed + start
-            outcome, told = in_child(
-                lambda seed=seed, size=size: batch(model, seed, size),
-                writes=Path(place),
-                seconds=600,
-            )
-            if outcome != "done":
-                tally.add(f"batch {start}", outcome, False, told)
-                continue
-            for line in told.split("\x1e"):
-                command, became, wrong = line.split("\x1f")
-                tally.add(command, became, not wrong.strip(), wrong)
-            if time.monotonic() > end:
-                print("stopped: out of time")
-                break
-            print(f"{start + size:,} tried", file=sys.stderr)
-    return tally.report(given.out)
+        return in_batches(given, BATCH, partial(batch, sound_model(Path(place))), Path(place))
 
 
 if __name__ == "__main__":

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +24,7 @@ import pandas as pd
 from click.testing import CliRunner
 
 from attack_tables import NAMES, digest, faults
-from attacking import Tally, in_child, options
+from attacking import in_batches, options
 from hetrisk import modelfile
 from hetrisk.cli.app import cli
 from hetrisk.tables import inputs
@@ -190,26 +188,10 @@ def batch(seed: int, count: int) -> str:
 
 def main() -> int:
     given = options(__doc__.splitlines()[0], 500)
-    tally, end = Tally(), time.monotonic() + given.seconds
     with tempfile.TemporaryDirectory() as place:
         os.environ["TMPDIR"] = place
         tempfile.tempdir = place
-        for start in range(0, given.count, BATCH):
-            size, seed = min(BATCH, given.count - start), given.seed + start
-            outcome, told = in_child(
-                lambda seed=seed, size=size: batch(seed, size), writes=Path(place), seconds=600
-            )
-            if outcome != "done":
-                tally.add(f"batch {start}", outcome, False, told)
-                continue
-            for line in told.split("\x1e"):
-                kind, became, wrong = line.split("\x1f")
-                tally.add(kind, became, not wrong.strip(), wrong)
-            if time.monotonic() > end:
-                print("stopped: out of time")
-                break
-            print(f"{start + size:,} tried", file=sys.stderr)
-    return tally.report(given.out)
+        return in_batches(given, BATCH, batch, Path(place))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "socket.connect")
@@ -98,6 +99,32 @@ def in_child(
         return "crashed", f"signal {os.WTERMSIG(status)}"
     outcome, _, detail = b"".join(chunks).decode(errors="replace").partition("\n")
     return outcome or "no answer", detail
+
+
+def in_batches(
+    given: argparse.Namespace, size: int, batch: Callable[[int, int], str], place: Path
+) -> int:
+    """Try ``given.count`` things, ``size`` of them a child, and return the exit code.
+
+    ``batch`` takes a seed and a number of tries, and returns a record of each: kind, what became
+    of it and what was wrong, parted by the control characters that are made for that.
+    """
+    tally, end = Tally(), time.monotonic() + given.seconds
+    for start in range(0, given.count, size):
+        count, seed = min(size, given.count - start), given.seed + start
+        attempt = partial(batch, seed, count)
+        outcome, told = in_child(attempt, writes=place, seconds=600)
+        if outcome != "done":
+            tally.add(f"batch {start}", outcome, False, told)
+            continue
+        for line in told.split("\x1e"):
+            kind, became, wrong = line.split("\x1f")
+            tally.add(kind, became, not wrong.strip(), wrong)
+        if time.monotonic() > end:
+            print("stopped: out of time")
+            break
+        print(f"{start + count:,} tried", file=sys.stderr)
+    return tally.report(given.out)
 
 
 def _drain(reader: int, chunks: list[bytes]) -> None:
