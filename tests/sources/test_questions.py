@@ -67,7 +67,7 @@ def test_linear_rows_have_no_suspect():
     rows = standardised(X, X @ [1, 1, 0, 0.5] + rng.standard_normal(600))
     finding = found(Proxy(), rows)
     assert finding.p_value == 1.0
-    assert "No column stands in" in finding.sentence
+    assert "No column is a proxy" in finding.sentence
 
 
 def test_proxies_are_confirmed_by_all_rows_or_not():

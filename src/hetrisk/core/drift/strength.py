@@ -67,16 +67,16 @@ def strength_of_numbers(
     -------
     None where the two predict nearly the same, so that nothing was left out to speak of.
     """
-    said = plain - this
-    said = said - said.mean()
+    beyond = plain - this
+    beyond = beyond - beyond.mean()
     residual = y - this
     residual = residual - residual.mean()
-    total = float(said @ said)
+    total = float(beyond @ beyond)
     if len(y) < 3 or total <= NOTHING * len(y) * max(float(np.var(y)), TINY):
         return None
-    slope = float(said @ residual) / total
-    rest = residual - slope * said
-    error = float(np.sqrt((said**2) @ (rest**2))) / total
+    slope = float(beyond @ residual) / total
+    rest = residual - slope * beyond
+    error = float(np.sqrt((beyond**2) @ (rest**2))) / total
     noise = max(float(np.mean(rest**2)), TINY)
     return _corrected(slope, error, origin.n_rows * total / len(y) / noise, origin)
 
@@ -96,14 +96,14 @@ def strength_of_labels(
     -------
     None where the two say nearly the same.
     """
-    said = plain - this
-    said = said - said[:, :1]
-    if len(y) < 3 or float(np.var(said, axis=0).max()) <= NOTHING:
+    beyond = plain - this
+    beyond = beyond - beyond[:, :1]
+    if len(y) < 3 or float(np.var(beyond, axis=0).max()) <= NOTHING:
         return None
     n, C = this.shape
     # (n, C, P): what one unit of each parameter adds to each log-odds.
     design = np.concatenate(
-        [said[:, :, None], np.broadcast_to(np.eye(C)[:, 1:], (n, C, C - 1))], axis=2
+        [beyond[:, :, None], np.broadcast_to(np.eye(C)[:, 1:], (n, C, C - 1))], axis=2
     )
     hot = np.eye(C)[y]
     theta = np.zeros(C)

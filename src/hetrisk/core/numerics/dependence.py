@@ -17,7 +17,7 @@ from hetrisk.core.numerics.floors import NEARLY_SINGULAR, ROUNDING, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.numerics.thresholds import conventional, measured, threshold
 
-LOG = "[the search of 0.1.0](research/pooled.md), consequences"
+LOG = "[the search of 0.1.0](research/pooled.md), effects"
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ def fit_directions(environments: Environments, reach: float) -> FloatArray:
     """(p, t) coefficients at a reach, constant first."""
     A, b, _ = environments.stacked
     left, right = A[0].copy(), b[0].copy()
-    gap, pull = A[1:] - A[0], b[1:] - b[0]
-    metric = np.linalg.solve(A[0][None], np.concatenate([gap, pull], axis=2))
+    gap, moved = A[1:] - A[0], b[1:] - b[0]
+    metric = np.linalg.solve(A[0][None], np.concatenate([gap, moved], axis=2))
     p = A.shape[-1]
     share = reach**2 * environments.share
     weighted = share[:, None, None] * gap

@@ -60,12 +60,12 @@ class LabelCopy(Question[Copies]):
         if len(stay) < 2:
             return Copies(repeats, 1.0, 1.0)
         found = roles(seen, case.family, case.groups[stay], case.thresholds)
-        said = np.max([squared_correlation(rows) for rows in _one_against_rest(seen)], axis=0)
+        r2 = np.max([squared_correlation(rows) for rows in _one_against_rest(seen)], axis=0)
         factor = 1.0 if found.cause.sum() >= 2 else case.thresholds.copy_dominance
         effects = np.flatnonzero(found.effect)
-        for j in effects[np.argsort(-said[effects], kind="stable")]:
+        for j in effects[np.argsort(-r2[effects], kind="stable")]:
             repeats[stay[case.groups[stay] == case.groups[stay[j]]]] = True
-            if said[j] > factor * said[~repeats[stay]].max(initial=0.0):
+            if r2[j] > factor * r2[~repeats[stay]].max(initial=0.0):
                 # Effects cannot vouch for each other: what explains the label must be no effect.
                 vouch = _mask(stay[~found.effect], case.left) & ~repeats
                 share, _ = explained(case.sample, case.family, vouch, ~case.left)
@@ -79,12 +79,12 @@ class LabelCopy(Question[Copies]):
         gone = proposal.repeats & ~kept
         if not gone.any():
             return nothing_found(self, case, 1.0, "No column repeats the label.")
-        said = (
+        price = (
             f"what stays explains {100 * proposal.share:.0f} % of what all columns do, at "
             f"{proposal.rise:.2f} times the deviance"
         )
         if proposal.share < case.thresholds.copy_share or proposal.rise > case.thresholds.copy_rise:
-            sentence = f"{gone.sum()} column(s) repeat the label, but {said}: they stay."
+            sentence = f"{gone.sum()} column(s) repeat the label, but {price}: they stay."
             return nothing_found(self, case, 1.0, sentence)
         return Finding(
             name=self.name,
@@ -98,7 +98,7 @@ class LabelCopy(Question[Copies]):
             sentence=(
                 f"{gone.sum()} column(s) repeat the label better than any other tells it. Whether "
                 f"they do so elsewhere cannot be seen in a pooled table; by assumption they leave "
-                f"({said})."
+                f"({price})."
             ),
         )
 

@@ -60,8 +60,8 @@ class Design:
         total = np.maximum(flat[:, :1], 1e-9)
         diagonal = np.einsum("bii->bi", gram)
         diagonal[...] = np.where(diagonal > 1e-9 * total, diagonal + RIDGE * total, total)
-        pull = (target @ self.Z).astype(np.float64) * mask
-        coef: Single = np.linalg.solve(gram, pull[..., None])[..., 0].astype(np.float32)
+        right = (target @ self.Z).astype(np.float64) * mask
+        coef: Single = np.linalg.solve(gram, right[..., None])[..., 0].astype(np.float32)
         return coef
 
     def residuals(self, Y: Single, coef: Single) -> Single:

@@ -118,7 +118,7 @@ class Effect(Question[BoolArray]):
         group = np.isin(case.groups, case.groups[shifting])
         kept = np.isin(case.groups, case.groups[case.keep])
         gone = group & ~kept & ~case.left
-        told_by_slopes = gone & _mask(effects[hidden < visible], gone)
+        by_slopes = gone & _mask(effects[hidden < visible], gone)
         column_p_values = np.ones(len(case.left))
         column_p_values[effects] = p
         smallest = min(1.0, len(effects) * float(p.min()))
@@ -141,7 +141,7 @@ class Effect(Question[BoolArray]):
             sentence=sentence,
             partitions=(
                 *_by_spread(case, gone & _mask(effects[visible <= hidden], gone)),
-                *(s.partition() for s in scores if s is not None and told_by_slopes[s.target]),
+                *(s.partition() for s in scores if s is not None and by_slopes[s.target]),
             ),
         )
 

@@ -129,8 +129,8 @@ def fit_population(rows: Rows, groups: IntArray, thresholds: Thresholds) -> Popu
 def _direction(rows: Rows) -> FloatArray:
     """(d,) coefficients of the linear fit, scaled so that what they say has variance one."""
     fit = working_fit(rows, Gaussian(), np.empty((len(rows), 0)))
-    said = rows.X @ fit.coef[1:]
-    direction: FloatArray = fit.coef[1:] / max(float(said.std()), 1e-12)
+    predicted = rows.X @ fit.coef[1:]
+    direction: FloatArray = fit.coef[1:] / max(float(predicted.std()), 1e-12)
     return direction
 
 
@@ -229,9 +229,9 @@ def _scale_columns(X: FloatArray, mean: FloatArray) -> FloatArray:
 def _best_column(fit: WorkingFit, candidates: FloatArray, score: float) -> int | None:
     left = fit.residualised(candidates)
     before = candidates - candidates.mean(axis=0)
-    told = (left**2).sum(axis=0) > 1e-3 * (before**2).sum(axis=0)
+    identifiable = (left**2).sum(axis=0) > 1e-3 * (before**2).sum(axis=0)
     total = left.T @ fit.residual
     error = np.sqrt(np.maximum((left**2).T @ fit.residual**2, TINY))
-    z = np.where(told, np.abs(total) / error, 0.0)
+    z = np.where(identifiable, np.abs(total) / error, 0.0)
     best = int(np.argmax(z))
     return best if z[best] > score else None

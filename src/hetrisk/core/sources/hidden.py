@@ -103,10 +103,10 @@ class Hidden(Question[Suspicion]):
         if found is None:
             sentence = "Not asked: no column is left, or most rows are at a bound of the target."
             return nothing_found(self, case, 1.0, sentence)
-        said = f"score {found.value:.1f}, {p_text(found.p_value)}"
+        numbers = f"score {found.value:.1f}, {p_text(found.p_value)}"
         if found.p_value >= case.level:
             finding = nothing_found(
-                self, case, found.p_value, f"y given the columns is one population ({said})."
+                self, case, found.p_value, f"y given the columns is one population ({numbers})."
             )
             return replace(finding, statistic=found.value)
         case = _without_effects(case)
@@ -129,7 +129,7 @@ class Hidden(Question[Suspicion]):
             against=gone,
             assumption=False,
             safe=bool(gone.any()),
-            sentence=_sentence(case, gone, said, left),
+            sentence=_sentence(case, gone, numbers, left),
             partitions=(found.partition(),),
             chance=(tuple(grams),),
         )
@@ -275,15 +275,15 @@ def _to_blame(case: Case, proposal: Suspicion) -> BoolArray:
     return blamed
 
 
-def _sentence(case: Case, gone: BoolArray, said: str, left: Score | None) -> str:
+def _sentence(case: Case, gone: BoolArray, numbers: str, left: Score | None) -> str:
     if not gone.any():
         return (
-            f"y given the columns is not one population ({said}), and no set of columns was found "
-            "that makes it one."
+            f"y given the columns is not one population ({numbers}), and no set of columns was "
+            "found that makes it one."
         )
     units = len(np.unique(case.groups[gone]))
     assert left is not None
     return (
-        f"y given the columns is not one population ({said}); without "
+        f"y given the columns is not one population ({numbers}); without "
         f"{count_text(units, 'column')} it is (score {left.value:.1f}, {p_text(left.p_value)})."
     )

@@ -223,8 +223,8 @@ def _not_normal(first: _First) -> FloatArray:
 
 def _weighted_test(total: FloatArray, outer: FloatArray, weight: FloatArray) -> float:
     size = np.sqrt(np.diag(outer))
-    told = size > 1e-9 * size.max(initial=0.0)
-    root = np.sqrt(weight[told]) / size[told]
-    q = float(((root * total[told]) ** 2).sum())
-    values = np.linalg.eigvalsh(outer[np.ix_(told, told)] * np.outer(root, root))
+    identifiable = size > 1e-9 * size.max(initial=0.0)
+    root = np.sqrt(weight[identifiable]) / size[identifiable]
+    q = float(((root * total[identifiable]) ** 2).sum())
+    values = np.linalg.eigvalsh(outer[np.ix_(identifiable, identifiable)] * np.outer(root, root))
     return weighted_chi_squared(q, np.maximum(values, 0.0))

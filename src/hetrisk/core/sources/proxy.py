@@ -1,11 +1,11 @@
-"""Does the linear model lean on a column only because of how the columns are distributed?
+"""Is the weight of a column only due to how the columns are distributed?
 
 A linear model cannot draw a curve. Where selection (who was sampled, what was recorded) made a
-column go along with the target, least squares gives it a weight in place of the bend, though a
+column go along with the target, least squares gives it a weight in place of the curve, though a
 flexible model has no use for it. That weight is right only while the columns keep their joint
 distribution. A column is *suspect* when
 
-1. the linear model leans on it, and
+1. the linear model uses it, and
 2. its coefficient shrinks to little or nothing once the mean may bend (its own curves aside).
 
 With elliptical columns neither happens (Stein's lemma); with others both may in one population,
@@ -53,18 +53,18 @@ class Use:
 
     Attributes
     ----------
-    lean : (d,) robust z of the linear coefficient.
-    shift : (d,) change of the coefficient from linear to flexible, over its standard error.
+    z_linear : (d,) robust z of the linear coefficient.
+    z_contrast : (d,) change of the coefficient from linear to flexible, over its standard error.
     needed : (d,) the flexible model uses the column.
     """
 
-    lean: FloatArray
-    shift: FloatArray
+    z_linear: FloatArray
+    z_contrast: FloatArray
     needed: BoolArray
 
     def strength(self) -> FloatArray:
-        """(d,) how plainly a column stands in for a curve."""
-        strength: FloatArray = np.minimum(np.abs(self.lean), np.abs(self.shift))
+        """(d,) how plainly a column is a proxy for a curve."""
+        strength: FloatArray = np.minimum(np.abs(self.z_linear), np.abs(self.z_contrast))
         return strength
 
 
@@ -74,15 +74,15 @@ def use_of_columns(
     """Compare the fit of y on X with the fit on X and the terms."""
     d = rows.X.shape[1]
     linear = working_fit(rows, family, np.empty((len(rows), 0)))
-    lean = linear.z[1:]
+    z_linear = linear.z[1:]
     if not terms:
-        return Use(lean, np.zeros(d), np.ones(d, dtype=bool))
+        return Use(z_linear, np.zeros(d), np.ones(d, dtype=bool))
     flexible = working_fit(rows, family, term_values(terms, rows.X))
-    own, error = linear.coef[1:], np.abs(linear.coef[1:]) / np.maximum(np.abs(lean), TINY)
+    own, error = linear.coef[1:], np.abs(linear.coef[1:]) / np.maximum(np.abs(z_linear), TINY)
     bent, (z, of_terms) = flexible.coef[1 : d + 1].copy(), np.split(flexible.z[1:], [d])
     curved = np.zeros(d)
     for j in sorted({column for term in terms for column in term.columns}):
-        # What it stands in for is a curve of other columns: its own curves are set aside.
+        # A proxy is one for curves of other columns: its own curves are set aside.
         touching = np.array([j in term.columns for term in terms])
         others = tuple(term for term, own_term in zip(terms, touching, strict=True) if not own_term)
         fit = working_fit(rows, family, term_values(others, rows.X))
@@ -90,13 +90,13 @@ def use_of_columns(
         curved[j] = np.abs(of_terms[touching]).max()
     used = np.abs(z) >= thresholds.needed_score
     used &= bent * np.sign(own) >= thresholds.proxy_share * np.abs(own)
-    needed = used | (curved > np.minimum(np.abs(lean), 2.0 * thresholds.needed_score))
-    return Use(lean, (own - bent) / error, needed)
+    needed = used | (curved > np.minimum(np.abs(z_linear), 2.0 * thresholds.needed_score))
+    return Use(z_linear, (own - bent) / error, needed)
 
 
 @dataclass(frozen=True)
 class Suspects:
-    """Columns that stand in for a curve, in the order they were taken out, and what they are given.
+    """Proxies for a curve, in the order they were taken out, and what they are given.
 
     ``columns`` (m,); ``needed`` (d,) columns that the flexible model needs.
     """
@@ -106,17 +106,17 @@ class Suspects:
 
 
 class Proxy(Question[Suspects]):
-    """Columns that stand in for a curve, and go along with the others in two ways."""
+    """Proxies for a curve that go along with the others in two ways."""
 
     name = "proxies"
     kind = PROXY
 
     def applies(self, family: Family) -> bool:
-        """Any linear model can lean on a column."""
+        """Any linear model can give weight to a proxy."""
         return True
 
     def propose(self, case: Case) -> Suspects:
-        """Take out suspects one by one: of several that stand in for one curve, each leans less."""
+        """Take out suspects one by one: several proxies for one curve share its weight."""
         d = len(case.left)
         columns: list[int] = []
         needed = np.zeros(d, dtype=bool)
@@ -151,7 +151,7 @@ class Proxy(Question[Suspects]):
     def test(self, case: Case, proposal: Suspects) -> Finding:
         """Ask each suspect whether, given the columns that are needed, it is one population."""
         if len(proposal.columns) == 0 or not proposal.needed.any():
-            return nothing_found(self, case, 1.0, "No column stands in for a curve of others.")
+            return nothing_found(self, case, 1.0, "No column is a proxy for a curve of others.")
         rows = case.sample
         seen = Rows(rows.X[:ROWS], rows.y[:ROWS], rows.weight[:ROWS])
         column_p_values = np.ones(len(case.left))

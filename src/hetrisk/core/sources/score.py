@@ -273,15 +273,15 @@ def _columns(seen: Rows, population: Population, support: IntArray, mixed: int) 
     summaries[m:, 0] = coef[m:]
     # Where no column has a slope of its own, the whole mean is one prediction.
     summaries[rest, 1 if mixed else 0] = coef[rest]
-    said = population.columns_at(seen.X) @ summaries
-    varies = said.std(axis=0) > 1e-9
+    predicted = population.columns_at(seen.X) @ summaries
+    varies = predicted.std(axis=0) > 1e-9
     return Columns(
         support,
         support[free],
         population,
         summaries[:, varies],
-        said[:, varies].mean(axis=0),
-        said[:, varies].std(axis=0),
+        predicted[:, varies].mean(axis=0),
+        predicted[:, varies].std(axis=0),
         float(np.median(population.scale)),
     )
 

@@ -193,8 +193,8 @@ class _Candidates:
             rest = clipped[:, a + 1 :]
             z = _pair_scores(clipped[:, [a]] * rest, rest, residual)
             b, c = np.triu_indices(len(z), 1)
-            told = apart[a, a + 1 + b] & apart[a, a + 1 + c] & apart[a + 1 + b, a + 1 + c]
-            b, c = b[told], c[told]
+            distinct = apart[a, a + 1 + b] & apart[a, a + 1 + c] & apart[a + 1 + b, a + 1 + c]
+            b, c = b[distinct], c[distinct]
             places.append(np.column_stack([np.full(len(b), a), a + 1 + b, a + 1 + c]))
             scores.append(z[b, c])
         place = columns[np.concatenate(places)]
@@ -221,11 +221,11 @@ def _active(rows: Rows, family: Family) -> BoolArray:
         return np.ones(d, dtype=bool)
     fit = working_fit(rows, family, np.empty((len(rows), 0)))
     size = np.abs(fit.residual) - np.abs(fit.residual).mean()
-    said = [np.abs(fit.z[1:])]
+    relevance = [np.abs(fit.z[1:])]
     for column in (rows.X, np.abs(rows.X)):
         centred = _centred(column.copy())
-        said.append(_score(size @ centred, size**2 @ centred**2))
-    top = np.argsort(-np.max(said, axis=0), kind="stable")[:ACTIVE]
+        relevance.append(_score(size @ centred, size**2 @ centred**2))
+    top = np.argsort(-np.max(relevance, axis=0), kind="stable")[:ACTIVE]
     active: BoolArray = np.isin(np.arange(d), top)
     return active
 
@@ -242,9 +242,9 @@ def _best_term(
     if not front:
         return None
     values = term_values(tuple(front), candidates.X)
-    exact, size, told = _residualised(fit, values)
+    exact, size, identifiable = _residualised(fit, values)
     total = exact.T @ fit.residual
-    entitled = told & (_robust_score(fit, exact, size, total) > threshold)
+    entitled = identifiable & (_robust_score(fit, exact, size, total) > threshold)
     gain = np.where(entitled, total**2 / size, 0.0)
     best = int(np.argmax(gain))
     return front[best] if gain[best] > 0 else None
@@ -261,8 +261,8 @@ def _moved(term: Term, X: FloatArray, fit: WorkingFit) -> Term:
         others = Term((*atoms[:place], *atoms[place + 1 :])) if len(atoms) > 1 else None
         rest = 1.0 if others is None else others(X)[:, None]
         values = np.column_stack([m(X) for m in moved]) * rest
-        exact, size, told = _residualised(fit, values)
-        gain = np.where(told, (exact.T @ fit.residual) ** 2 / size, 0.0)
+        exact, size, identifiable = _residualised(fit, values)
+        gain = np.where(identifiable, (exact.T @ fit.residual) ** 2 / size, 0.0)
         atoms[place] = moved[int(np.argmax(gain))]
     return Term(tuple(atoms))
 
@@ -272,8 +272,8 @@ def _residualised(fit: WorkingFit, values: FloatArray) -> tuple[FloatArray, Floa
     exact = fit.residualised(values)
     size = (fit.curvature[:, None] * exact**2).sum(axis=0)
     before = (fit.curvature[:, None] * _centred(values.copy()) ** 2).sum(axis=0)
-    told = size > 1e-3 * before
-    return exact, np.where(told, size, 1.0), told
+    identifiable = size > 1e-3 * before
+    return exact, np.where(identifiable, size, 1.0), identifiable
 
 
 def _robust_score(
