@@ -6,6 +6,7 @@
     python benchmarks/study_reach.py hints       hints instead of names: share of the gain
     python benchmarks/study_reach.py null        environments and hints that mean nothing
     python benchmarks/study_reach.py band        does the curve's band hold what came true?
+    python benchmarks/study_reach.py labels      labels: errors forecast and come true, alarms
     python benchmarks/study_reach.py time        seconds, and Gram products of all rows
 
 Options: --seeds N, --first SEED, --reach K, --form columns|directions.
@@ -24,10 +25,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk import HRMClassifier, HRMRegressor, check
 from hetrisk.datasets import homogeneous, load_task
 from hetrisk.datasets.natural import natural_names
 from hetrisk.datasets.task import ShiftTask
+from hetrisk.estimators.quality import assess
 
 warnings.simplefilter("ignore")
 
@@ -261,6 +263,44 @@ def study_band(options: argparse.Namespace) -> None:
     )
 
 
+def study_labels(options: argparse.Namespace) -> None:
+    """Root Brier scores: forecast, out of fold, in the environments to come; what a check says.
+
+    Risen: by a tenth or more over the error forecast where nothing shifts.
+    """
+    print(
+        "| split | at reach 0 | out of fold | at reach 1 | band | mean, worst that came | inside | "
+        "risen | of them alarmed | others alarmed |\n| " + "--- | " * 10
+    )
+    totals = np.zeros(6, dtype=int)
+    for name, task in real_splits(numbers_only=False):
+        if task.task_type != "classification":
+            continue
+        model = estimator(task, reach=options.reach, form=options.form)
+        model.fit(task.train.X, task.train.y, environments=told(task))
+        curve = model.reach_curve_
+        measured = assess(model, task.train.X, task.train.y).error(curve.unit)
+        at = int(np.searchsorted(curve.reach, 1.0))
+        found = [check(model, sample.X, sample.y).outcome for sample in task.test.values()]
+        error = np.array([outcome.error.value for outcome in found])
+        alarm = np.array([o.risen or o.beyond or o.weakened for o in found])
+        up = error >= 1.1 * curve.error[0]
+        inside = curve.low[at] <= error.max() <= curve.high[at]
+        counts = (inside, 1, up.sum(), (alarm & up).sum(), (~up).sum(), (alarm & ~up).sum())
+        totals += np.array(counts, dtype=int)
+        print(
+            f"| {name} | {curve.error[0]:.3f} | {measured.this:.3f} | {curve.error[at]:.3f} | "
+            f"{curve.low[at]:.3f} to {curve.high[at]:.3f} | {error.mean():.3f}, {error.max():.3f} "
+            f"| {'yes' if inside else 'no'} | {counts[2]} of {len(error)} | {counts[3]} | "
+            f"{counts[5]} |",
+            flush=True,
+        )
+    print(
+        f"\ninside {totals[0]} of {totals[1]}; risen {totals[2]}, alarmed {totals[3]}; not risen "
+        f"{totals[4]}, alarmed {totals[5]}"
+    )
+
+
 def study_time(options: argparse.Namespace) -> None:
     rng = np.random.default_rng(0)
     print("| rows x columns | environments | s | Gram products of all rows |\n| " + "--- | " * 4)
@@ -288,6 +328,7 @@ STUDIES = {
     "hints": study_hints,
     "null": study_null,
     "band": study_band,
+    "labels": study_labels,
     "time": study_time,
 }
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -13,7 +14,10 @@ from hetrisk import HRMClassifier, HRMRegressor, check
 from hetrisk.monitoring.columns import check_environments
 from hetrisk.monitoring.findings import Status
 from hetrisk.monitoring.page import render_check, write_check
+from hetrisk.report.provenance import stored_quality
 from hetrisk.report.record import plain_record
+from hetrisk.tables.model import fit_table
+from hetrisk.tables.reading import read_table
 
 
 def world(seed, strength=1.0, n=1500, shift=0.0):
@@ -97,6 +101,33 @@ def test_labels_are_checked_too(labels):
     assert found.outcome.unit == "root Brier score"
     X, y, _ = world(6)
     assert check(labels, X, np.where(y > 0, "up", "down")).status is Status.FINE
+
+
+def test_an_error_that_rose_is_an_alarm_before_it_is_beyond_the_reach(labels):
+    X, y, _ = world(6)
+    up = np.where(y > 0, "up", "down")
+    turned = np.where(np.random.default_rng(0).random(len(up)) < 0.08, up[::-1], up)
+    found = check(labels, X, turned)
+    assert found.status is Status.MOVED
+    assert found.outcome.risen
+    assert not found.outcome.beyond
+    assert "was expected" in found.sentence
+
+
+def test_new_rows_are_held_against_the_error_out_of_fold(tmp_path):
+    """A forest knows its own rows by heart; least squares errs far more than it does."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"])
+    frame["y"] = np.sin(3 * frame.a) + 0.3 * rng.normal(size=600)
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    forest = fit_table(
+        read_table(path), "y", final_estimator=RandomForestRegressor(30, random_state=0)
+    )
+    shown = stored_quality(forest).error("RMSE").this
+    outcome = check(forest, frame[["a", "b"]], frame.y).outcome
+    assert outcome.expected == pytest.approx(shown)
+    assert outcome.expected < 0.7 * forest[-1].reach_curve_.error[0]
 
 
 def test_targets_may_be_missing(model):

@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.datasets import load_task
+from hetrisk.estimators.quality import assess
 from hetrisk.metrics import reach_curve
 
 
@@ -67,3 +68,33 @@ def test_responsibilities_are_refused(train):
     model = LinearRegression().fit(train.X, train.y)
     with pytest.raises(ValueError, match="must be labels"):
         reach_curve(model, train.X, train.y, shares)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_curve_of_labels_starts_at_the_error_out_of_fold(n_classes):
+    """Steep logistic probabilities: a linear one errs visibly more than the model does."""
+    rng = np.random.default_rng(0)
+    site = rng.integers(0, 3, 1500)
+    X = rng.standard_normal((1500, 3))
+    score = 4.0 * (X[:, 0] - X[:, 1]) + rng.logistic(size=1500)
+    X[:, 2] = np.array([1.5, 1.0, 0.1])[site] * score + rng.standard_normal(1500)
+    y = np.digitize(score, np.linspace(-3, 3, n_classes + 1)[1:-1])
+    model = HRMClassifier().fit(X, y, environments=site)
+    curve = model.reach_curve_
+    shown = assess(model, X, y).error(curve.unit)
+    assert curve.error[0] == pytest.approx(shown.this, rel=0.02)
+    assert curve.error_erm[0] == pytest.approx(shown.plain, rel=0.02)
+    assert (np.diff(curve.error_erm) > 0).all()
+
+
+def test_the_verdict_on_labels_goes_by_the_curve_that_is_shown():
+    """What leaves must pay in the errors that are shown, not in those it was chosen by."""
+    for seed in range(3):
+        task = load_task("copied_label", seed=seed)
+        model = HRMClassifier().fit(
+            task.train.X, task.train.y, environments=task.train.environments
+        )
+        curve = model.reach_curve_
+        at = int(np.searchsorted(curve.reach, 2.0))
+        pays = curve.error[at] < curve.error_erm[at] and curve.break_even <= 2.0
+        assert (model.verdict_ == "invariant") == pays

@@ -32,9 +32,9 @@ broken, how far along the reach curve the world has come, and whether plain ERM 
 worse. A column moved if that is beyond chance (0.01 over all columns together) and at least a tenth
 of the rows are not where they were.
 
-Exit codes: 0 fine, 3 columns or the mix of environments moved, 4 a relation broke or the error is
-beyond the reach the model was fitted for; 1 when something in the files has to be mended, 2 when
-the command was mistyped.
+Exit codes: 0 fine, 3 columns, the mix of environments or the error (by a tenth or more) moved
+beyond chance, 4 a relation broke or the error is beyond the reach the model was fitted for; 1 when
+something in the files has to be mended, 2 when the command was mistyped.
 """
 
 
@@ -126,6 +126,7 @@ def _record(found: Check) -> dict[str, Any]:
     record["status"] = found.status.name.lower()
     if found.outcome is not None:
         record["outcome"]["beyond_reach"] = found.outcome.beyond
+        record["outcome"]["risen"] = found.outcome.risen
         record["outcome"]["relation_broke"] = found.outcome.weakened
     return record
 

@@ -15,9 +15,12 @@ from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.account import column_prices, curve, model_line, resampled
 from hetrisk.core.reach.columns import take_back_path
 from hetrisk.core.reach.heterogeneity import environments_of
+from hetrisk.core.reach.levels import Levels
 from hetrisk.core.reach.regret import Environments, fit_set, sparing
 from hetrisk.core.result import (
+    BRIER,
     INVARIANT,
+    RMSE,
     Evidence,
     Findings,
     HistoryRecord,
@@ -32,7 +35,7 @@ FOLDS = 10  # of the rows, to resample from
 
 def error_unit(family: Family) -> str:
     """What the errors of a reach curve are."""
-    return "RMSE" if family.has_variance else "root Brier score"
+    return RMSE if family.has_variance else BRIER
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ def priced(
         again = resampled([cells], environments, path, reach)
         lines, stability = again.lines(0, len(path) - 1), again.stability(len(path) - 1, 0.0)
     model = model_line(environments, coef, findings.support)
-    drawn = curve(environments, model, reach, path, lines, error_unit(family))
+    levels = _levels(rows, family, findings)
+    drawn = curve(environments, model, reach, path, lines, error_unit(family), levels)
     prices = column_prices(environments, findings.support, groups, reach)
     return SearchResult(
         support=findings.support,
@@ -108,6 +112,17 @@ def priced(
         coef=findings.coef,
         intercept=findings.intercept,
     )
+
+
+def _levels(rows: RowSource, family: Family, findings: Findings) -> tuple[float, float] | None:
+    """For labels: squared errors of the model and of plain ERM, measured out of fold."""
+    levels = Levels.of(rows, family)
+    if levels is None:
+        return None
+    plain = levels.columns(np.ones_like(findings.support))
+    if findings.coef is not None and findings.intercept is not None:
+        return levels.given(findings.coef, findings.intercept), plain
+    return plain if findings.support.all() else levels.columns(findings.support), plain
 
 
 def plain_result(

@@ -19,6 +19,7 @@ INVARIANT = "invariant"  # columns left out, or directions shrunk: the model pay
 HOMOGENEOUS = "homogeneous"  # searched, nothing usable: plain ERM
 UNSTABLE = "unstable"  # environments differ, but no answer is safe: plain ERM, with a warning
 UNSEARCHED = "unsearched"  # too few rows to look: plain ERM
+RMSE, BRIER = "RMSE", "root Brier score"  # units of errors: of numbers, of probabilities
 VERDICTS = (INVARIANT, HOMOGENEOUS, UNSTABLE, UNSEARCHED)
 
 

@@ -19,13 +19,14 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.partition import Partition
-from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.pricing import (
     error_unit,
     step,
 )
-from hetrisk.core.reach.decision import Decision, decide
+from hetrisk.core.reach.decision import Measure, decide
 from hetrisk.core.reach.heterogeneity import HIGHEST_SCORE, Heterogeneity, heterogeneity
+from hetrisk.core.reach.levels import Levels
 from hetrisk.core.reach.regret import Environments, combined
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.result import (
@@ -90,6 +91,7 @@ def decided(
         settings,
         error_unit(family),
         chance=None if used[0].used else used[0].p_value,
+        measure=_measure(rows, family, environments, used, settings.reach),
     )
     first = min(used, key=lambda t: (t.proposal.kind != NAMED, t.p_value))
     return SearchResult(
@@ -111,8 +113,28 @@ def decided(
         moments=first.proposal.merged.cells.moments(1) if family.closed_form else None,
         directions=decision.coef[1:] if _shrunk(decision.verdict, settings) else None,
         offsets=decision.coef[0] if _shrunk(decision.verdict, settings) else None,
-        row_factors=_row_factors(decision, environments, used, settings.reach),
+        row_factors=_row_factors(decision.multipliers, environments, used, settings.reach),
     )
+
+
+def _measure(
+    rows: RowSource,
+    family: Family,
+    environments: Environments,
+    used: list[Tested],
+    reach: float,
+) -> Measure | None:
+    """For labels: the squared error of a model out of fold."""
+    levels = Levels.of(rows, family)
+    if levels is None:
+        return None
+
+    def measure(support: BoolArray, scores: FloatArray | None, multipliers: FloatArray) -> float:
+        if scores is not None:
+            return levels.directions(scores)
+        return levels.columns(support, _row_factors(multipliers, environments, used, reach))
+
+    return measure
 
 
 def _shrunk(verdict: str, settings: SearchSettings) -> bool:
@@ -227,11 +249,11 @@ class RowFactors:
 
 
 def _row_factors(
-    decision: Decision, environments: Environments, used: list[Tested], reach: float
+    multipliers: FloatArray, environments: Environments, used: list[Tested], reach: float
 ) -> Callable[[Rows], FloatArray] | None:
-    if not decision.multipliers.any():
+    if not multipliers.any():
         return None
-    each = reach**2 * decision.multipliers / environments.share
+    each = reach**2 * multipliers / environments.share
     extra = []
     for i, tested in enumerate(used):
         held = tested.proposal.merged.cells.held

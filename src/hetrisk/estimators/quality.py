@@ -76,6 +76,10 @@ class Quality:
     commonest: tuple[str, float] | None = None
     worst_row: float = np.nan
 
+    def error(self, unit: str) -> Metric | None:
+        """Return the figure of merit of this name."""
+        return next((metric for metric in self.metrics if metric.name == unit), None)
+
     @property
     def one_row_decides(self) -> bool:
         """Whether one row makes up so much of the error that the figures are those of the row."""

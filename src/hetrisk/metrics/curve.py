@@ -98,6 +98,7 @@ def _outputs(model: Any, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         observed = (np.asarray(y)[:, None] == np.asarray(model.classes_)).astype(np.float64)
         if shares.shape[1] == 2:
             return observed[:, 1:], shares[:, 1:]
-        return observed, shares
+        # Half the squared error over all classes: the Brier score of two with one indicator.
+        return observed / np.sqrt(2.0), shares / np.sqrt(2.0)
     values = np.asarray(y, dtype=np.float64)
     return values[:, None], np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)

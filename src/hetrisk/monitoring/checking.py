@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.result import INVARIANT
-from hetrisk.estimators.quality import with_names
+from hetrisk.estimators.quality import Quality, with_names
 from hetrisk.monitoring.columns import check_columns, check_environments, membership_of
 from hetrisk.monitoring.findings import Check, EnvironmentCheck, status_of
 from hetrisk.monitoring.outcomes import check_outcomes
@@ -18,7 +18,9 @@ from hetrisk.monitoring.words import points_of, sentence_of
 from hetrisk.report.extraction import curve_of, environment_names, final_step
 from hetrisk.report.features import column_groups, grouped, table_columns
 from hetrisk.report.labels import readable, unique_labels
+from hetrisk.report.provenance import stored_quality
 from hetrisk.report.seen import seen
+from hetrisk.report.summary import Curve
 
 
 def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Check:
@@ -41,8 +43,8 @@ def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Che
     Returns
     -------
     Check
-        What was found; its ``status`` is 0 (fine), 3 (columns or environments moved) or 4 (a
-        relation broke, or the error is beyond the reach the model was fitted for).
+        What was found; its ``status`` is 0 (fine), 3 (columns, environments or the error moved)
+        or 4 (a relation broke, or the error is beyond the reach the model was fitted for).
 
     Examples
     --------
@@ -62,7 +64,7 @@ def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Che
     labelled, targets = _targets(final, y, len(Z))
     columns = table_columns(model, final)
     groups = column_groups(model, final)
-    curve = curve_of(final, columns)
+    curve = _anchored(curve_of(final, columns), stored_quality(model))
     names = [column.name for column in columns]
     moved = check_columns(final.reference_, Z, final.support_, groups, names, known)
     whole = bool(known.all())
@@ -87,6 +89,18 @@ def check(model: Any, X: Any, y: Any = None, *, environments: Any = None) -> Che
         same=final.verdict_ != INVARIANT,
         notes=tuple(readable(note) for note in notes),
     )
+
+
+def _anchored(curve: Curve | None, quality: Quality | None) -> Curve | None:
+    """Let the curve start at the errors out of fold, where they are stored with the model.
+
+    They are those of the model itself, whatever kind it is, on rows it was not fitted to: what
+    new rows are to be held against.
+    """
+    measured = None if curve is None or quality is None else quality.error(curve.unit)
+    if curve is None or measured is None:
+        return curve
+    return curve.anchored(measured.this, measured.plain)
 
 
 def _targets(final: Any, y: Any, n: int) -> tuple[BoolArray, np.ndarray]:

@@ -13,6 +13,7 @@ from hetrisk.report.summary import Curve, Point
 LEVEL = 0.01  # of all tests of one kind together
 Z = 2.58  # standard errors at that level
 LEAST_DISTANCE = 0.1  # share of the rows: less is no reason to act, however sure
+LEAST_RISE = 0.1  # of the error expected: as of rows
 HALF = 0.5  # below it, using a relation costs more than doing without it
 
 
@@ -77,7 +78,7 @@ class OutcomeCheck:
         does not carry plain ERM's coefficients, or the rows lack some of its columns.
     expected, limit : the error expected if nothing shifts, and the upper end of the band at the
         reach the model was fitted for; NaN without a curve.
-    limit_error : standard error of the limit, from the number of training rows.
+    expected_error, limit_error : their standard errors, from the number of training rows.
     plain_worse : mean squared error of plain ERM less that of this model.
     reach : how far along the reach curve the world has come, by the model whose error grows
         faster along it; None without a curve.
@@ -90,6 +91,7 @@ class OutcomeCheck:
     plain: Estimate | None
     expected: float
     limit: float
+    expected_error: float
     limit_error: float
     plain_worse: Estimate | None
     reach: Estimate | None
@@ -100,6 +102,13 @@ class OutcomeCheck:
         """Whether the error is beyond the reach the model was fitted for, and chance."""
         doubt = float(np.hypot(self.error.error, self.limit_error))
         return bool(self.error.value - Z * doubt > self.limit)
+
+    @property
+    def risen(self) -> bool:
+        """Whether the error is above the one expected, beyond chance and by a tenth or more."""
+        doubt = float(np.hypot(self.error.error, self.expected_error))
+        sure = self.error.value - Z * doubt > self.expected
+        return bool(sure and self.error.value >= (1.0 + LEAST_RISE) * self.expected)
 
     @property
     def weakened(self) -> bool:
@@ -165,7 +174,8 @@ def status_of(
     """Return the gravest of what was found."""
     if outcome is not None and (outcome.beyond or outcome.weakened):
         return Status.BROKE
-    if any(c.moved for c in columns) or any(e.moved for e in environments):
+    risen = outcome is not None and outcome.risen
+    if risen or any(c.moved for c in columns) or any(e.moved for e in environments):
         return Status.MOVED
     return Status.FINE
 

@@ -16,6 +16,7 @@ from hetrisk.core.drift.strength import (
     strength_of_numbers,
 )
 from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.result import BRIER, RMSE
 from hetrisk.estimators.quality import with_names
 from hetrisk.monitoring.findings import OutcomeCheck
 from hetrisk.report.summary import Curve
@@ -38,14 +39,17 @@ def check_outcomes(
     losses = _label_losses if is_classifier(final) else _number_losses
     this, plain, strength, unit = losses(final, Z, y, beside)
     error, error_plain = _root(this), None if plain is None else _root(plain)
+    expected = float(curve.error[0]) if curve else np.nan
     limit = float(np.interp(curve.asked, curve.reach, curve.high)) if curve else np.nan
+    chance = 1.0 / np.sqrt(2 * final.reference_.n_rows)  # of an error, relative, in normal noise
     return OutcomeCheck(
         unit=unit,
         error=error,
         plain=error_plain,
-        expected=float(curve.error[0]) if curve else np.nan,
+        expected=expected,
         limit=limit,
-        limit_error=limit / np.sqrt(2 * final.reference_.n_rows),  # of normal noise
+        expected_error=expected * chance,
+        limit_error=limit * chance,
         plain_worse=None if plain is None else _mean(plain - this),
         reach=_reach(curve, error, error_plain),
         strength=strength,
@@ -59,15 +63,15 @@ def _number_losses(
     predicted = np.asarray(final.predict(with_names(final, Z)), dtype=float)
     this = (y - predicted) ** 2
     if not beside:
-        return this, None, None, "RMSE"
+        return this, None, None, RMSE
     plain = Z @ np.ravel(final.erm_coef_) + float(np.ravel(final.erm_intercept_)[0])
-    return this, (y - plain) ** 2, strength_of_numbers(y, predicted, plain, _origin(final)), "RMSE"
+    return this, (y - plain) ** 2, strength_of_numbers(y, predicted, plain, _origin(final)), RMSE
 
 
 def _label_losses(
     final: Any, Z: FloatArray, y: np.ndarray, beside: bool
 ) -> tuple[FloatArray, FloatArray | None, Estimate | None, str]:
-    unit = "root Brier score"
+    unit = BRIER
     codes = np.searchsorted(final.classes_, y)
     hot = np.eye(len(final.classes_))[codes]
 

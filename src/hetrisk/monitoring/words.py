@@ -40,6 +40,12 @@ def sentence_of(
             f"{percent(outcome.strength.value)} of its strength."
         )
     blind = " Without the target nobody can say whether relations held." if outcome is None else ""
+    if outcome is not None and outcome.risen:
+        return (
+            f"Look at it: on these rows the {outcome.unit} is {number(outcome.error.value)}, where "
+            f"{number(outcome.expected)} was expected. That is within the "
+            f"{number(outcome.limit)} the model was fitted to stand."
+        )
     if status is Status.MOVED:
         what = [c.name for c in columns if c.moved] or ["the mix of environments"]
         holds = "" if outcome is None else " The model errs no more than it was fitted to stand."

@@ -7,8 +7,9 @@ Arrays are indexed by environment first (K of them), then by column (d), in the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -82,6 +83,21 @@ class Curve:
     unit: str
     break_even: float
     asked: float
+
+    def anchored(self, this: float, plain: float) -> Curve:
+        """The same regrets from errors that were measured, in place of those at reach 0.
+
+        Squared errors move by as much all along a line, its band in proportion.
+        """
+        moved: dict[str, Any] = {}
+        for suffix, level in (("", this), ("_erm", plain)):
+            error = getattr(self, f"error{suffix}")
+            start = np.sqrt(np.maximum(error**2 - error[0] ** 2, 0.0) + level**2)
+            ratio = np.divide(start, error, out=np.ones_like(error), where=error > 0)
+            moved[f"error{suffix}"] = start
+            for end in ("low", "high"):
+                moved[f"{end}{suffix}"] = getattr(self, f"{end}{suffix}") * ratio
+        return replace(self, **moved)
 
     @property
     def flat(self) -> bool:

@@ -250,8 +250,11 @@ class Multinomial(NewtonFamily):
         return self.n_classes
 
     def targets(self, y: FloatArray) -> FloatArray:
-        """(n, C) indicators of the classes: their squared error is the Brier score."""
-        indicators: FloatArray = (y[:, None] == np.arange(self.n_classes)).astype(np.float64)
+        """(n, C) indicators of the classes, over the root of two.
+
+        Half their squared error is the Brier score that two classes have with one indicator.
+        """
+        indicators: FloatArray = (y[:, None] == np.arange(self.n_classes)) / np.sqrt(2.0)
         return indicators
 
     def working_response(self, y: FloatArray) -> FloatArray:

@@ -111,18 +111,25 @@ def curve(
     sets: BoolArray,
     lines: list[tuple[Line, Line]],
     unit: str,
+    levels: tuple[float, float] | None = None,
 ) -> ReachCurve:
     """The reach curve of a model and of plain ERM.
 
     ``sets`` (n, d) are those among which the columns to leave out at other reaches are found;
-    ``lines`` are those of the model and of plain ERM on resampled rows.
+    ``lines`` are those of the model and of plain ERM on resampled rows; ``levels`` the squared
+    errors of the two where nothing shifts, if these were measured (`hetrisk.core.reach.levels`).
     """
     full = np.ones(environments.n_columns, dtype=bool)
     plain = model_line(environments, fit_set(environments, full).coef[0], full)
     at = grid(reach)
     found = evaluate_sets(environments, sets)
     best = [sets[int(np.argmin(found.expected(float(k))))] for k in at]
-    return draw(at, (model, plain), lines, best, unit)
+    pair = (model, plain)
+    if levels is not None:
+        ratio = tuple(e / max(line.risk, TINY) for e, line in zip(levels, pair, strict=True))
+        pair = (model.at_level(ratio[0]), plain.at_level(ratio[1]))
+        lines = [(a.at_level(ratio[0]), b.at_level(ratio[1])) for a, b in lines]
+    return draw(at, pair, lines, best, unit)
 
 
 @dataclass(frozen=True)

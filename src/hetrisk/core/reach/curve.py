@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.reach.settings import SETTINGS
-from hetrisk.core.result import ReachCurve
+from hetrisk.core.result import BRIER, ReachCurve
 
 GRID = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
 
@@ -30,6 +30,10 @@ class Line:
         worst = float(self.regrets.max(initial=0.0))
         expected: FloatArray = self.risk + reach**2 * worst
         return expected
+
+    def at_level(self, ratio: float) -> Line:
+        """The same regrets where the errors themselves are ``ratio`` times as large (squared)."""
+        return Line(ratio * self.risk, self.regrets, ratio * self.own)
 
     def each(self, reach: FloatArray) -> FloatArray:
         """(K, G) squared error in each environment, its own noise included."""
@@ -52,11 +56,13 @@ def grid(reach: float) -> FloatArray:
     return np.unique(np.array([*GRID, reach, *far]))
 
 
-def band(reach: FloatArray, line: Line, resampled: list[Line]) -> tuple[FloatArray, FloatArray]:
+def band(
+    reach: FloatArray, line: Line, resampled: list[Line], spread: float
+) -> tuple[FloatArray, FloatArray]:
     """(G,) lower and upper limits of the squared error in the worst environment to come.
 
     Log errors of environments are taken to be normal with a spread of their own: as seen in the
-    K environments, together with `spread` as if seen in `spread_rows` more (two environments say
+    K environments, together with ``spread`` as if seen in `spread_rows` more (two environments say
     little about a third). Resamples add the noise of the rows. A t distribution gives the limits.
     """
     tiny = np.finfo(np.float64).tiny
@@ -66,15 +72,13 @@ def band(reach: FloatArray, line: Line, resampled: list[Line]) -> tuple[FloatArr
     mean = logs.mean(axis=0) if K else centre
     square = ((logs - mean) ** 2).sum(axis=0) if K else np.zeros_like(centre)
     freedom = max(K - 1, 0) + SETTINGS.spread_rows
-    variance = (
-        (square + SETTINGS.spread_rows * SETTINGS.spread**2) / freedom * (1.0 + 1.0 / max(K, 1))
-    )
+    variance = (square + SETTINGS.spread_rows * spread**2) / freedom * (1.0 + 1.0 / max(K, 1))
     if resampled:
         drawn = [np.log(np.maximum(other.expected(reach), tiny)) for other in resampled]
         variance = variance + np.var(drawn, axis=0)
-    spread = np.sqrt(variance)
-    low = np.minimum(mean, centre) - stdtrit(freedom, SETTINGS.lower) * spread
-    high = np.maximum(mean, centre) + stdtrit(freedom, SETTINGS.upper) * spread
+    width = np.sqrt(variance)
+    low = np.minimum(mean, centre) - stdtrit(freedom, SETTINGS.lower) * width
+    high = np.maximum(mean, centre) + stdtrit(freedom, SETTINGS.upper) * width
     return np.exp(low), np.exp(high)
 
 
@@ -87,7 +91,8 @@ def draw(
 ) -> ReachCurve:
     """Put the curve together; ``lines`` and each of ``resampled`` are this model's and ERM's."""
     root = [np.sqrt(np.maximum(line.expected(reach), 0.0)) for line in lines]
-    bands = [band(reach, lines[i], [pair[i] for pair in resampled]) for i in (0, 1)]
+    spread = SETTINGS.spread_labels if unit == BRIER else SETTINGS.spread
+    bands = [band(reach, lines[i], [pair[i] for pair in resampled], spread) for i in (0, 1)]
     return ReachCurve(
         reach=reach,
         error=root[0],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,9 @@ from hetrisk.core.result import (
 )
 
 LISTED = 5  # columns named in a sentence
+# Measures the squared error of a model: its columns, its linear scores in place of them (or None),
+# and how much more each environment counts.
+Measure = Callable[[BoolArray, FloatArray | None, FloatArray], float]
 MANY_COLUMNS = 60  # beyond which only the best sets are looked at for other reaches
 
 
@@ -72,6 +76,7 @@ def decide(
     settings: SearchSettings,
     unit: str,
     chance: float | None = None,
+    measure: Measure | None = None,
 ) -> Decision:
     """Choose columns or directions at the reach asked for; keep plain ERM where that pays more.
 
@@ -83,6 +88,7 @@ def decide(
     names : of the environments.
     unit : of the error.
     chance : where the environments do not differ beyond chance, the p-value that says so.
+    measure : measures the error where nothing shifts, for labels (`hetrisk.core.reach.levels`).
     """
     d, reach = environments.n_columns, settings.reach
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
@@ -96,9 +102,11 @@ def decide(
     wanted = again.within_one_error(enough)
     at = wanted if enough[wanted] else full
     found = _FORMS[settings.form](cells, environments, path[at], reach)
+    plain = _plain(environments)
     sets = chosen.met if d <= MANY_COLUMNS else chosen.rivals
     lines = again.lines(at, full)
-    drawn = curve(environments, found.line, reach, sets, lines, unit)
+    levels = None if measure is None else (_level(measure, found), _level(measure, plain))
+    drawn = curve(environments, found.line, reach, sets, lines, unit, levels)
     agreement = again.agreement(at, full)
     verdict, reason = _verdict(found, drawn, agreement, varies, groups, environments, settings)
     if at == full and wanted != full:
@@ -110,8 +118,9 @@ def decide(
             f"(p = {chance:.2g}): plain ERM on all columns."
         )
     if verdict != INVARIANT:
-        found = _plain(environments)
-        drawn = curve(environments, found.line, reach, sets, again.lines(full, full), unit)
+        found, lines = plain, again.lines(full, full)
+        levels = None if levels is None else (levels[1], levels[1])
+        drawn = curve(environments, found.line, reach, sets, lines, unit, levels)
     prices = column_prices(environments, found.support, groups, reach)
     weighted = bool(found.multipliers.any())
     scores = leave_one_out(environments, chosen.rivals, reach, names, weighted)
@@ -140,13 +149,21 @@ def decide(
 
 @dataclass(frozen=True)
 class _Model:
-    """A model to choose; ``gains`` are those of its weights on halves they were not fitted to."""
+    """A model to choose; ``gains`` are those of its weights on halves they were not fitted to.
+
+    ``dense`` says that it uses the linear scores ``coef`` in place of columns.
+    """
 
     support: BoolArray
     coef: FloatArray
     multipliers: FloatArray
     line: Line
     gains: FloatArray
+    dense: bool = False
+
+
+def _level(measure: Measure, model: _Model) -> float:
+    return measure(model.support, model.coef if model.dense else None, model.multipliers)
 
 
 def _columns(
@@ -168,7 +185,7 @@ def _directions(
     coef = fit_directions(environments, strength)
     line = direction_line(environments, coef)
     unweighted = np.zeros(len(environments.rows))
-    return _Model(np.ones_like(support), coef, unweighted, line, np.empty(0))
+    return _Model(np.ones_like(support), coef, unweighted, line, np.empty(0), dense=True)
 
 
 def _plain(environments: Environments) -> _Model:
