@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetrisk.core.mixture.mixture import MixtureParameters
-from hetrisk.core.numerics.cells import Assignment, cell_moments
+from hetrisk.core.numerics.cells import FOLDS, Assignment, cell_moments
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
@@ -30,7 +31,6 @@ from hetrisk.core.result import (
 )
 
 FEWEST_ROWS = 40  # below which, or with fewer than 3 a coefficient, nothing is looked for
-FOLDS = 10  # of the rows, to resample from
 
 
 def error_unit(family: Family) -> str:
@@ -165,7 +165,7 @@ def step(
     return HistoryRecord(
         round=1,
         n_environments=n_environments,
-        score=float(drawn.error[at] / max(drawn.error_erm[at], 1e-300)),
+        score=float(drawn.error[at] / max(drawn.error_erm[at], TINY)),
         score_name="expected error at the reach, relative to plain ERM",
         support=tuple(bool(s) for s in support),
         chosen=True,

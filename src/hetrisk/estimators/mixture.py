@@ -20,7 +20,6 @@ from hetrisk.blocks import Blocks, is_out_of_core
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.mixture.criteria import (
     CRITERIA,
-    HALF_A_ROW,
     Fit,
     SelectedMixture,
     criterion_value,
@@ -30,6 +29,7 @@ from hetrisk.core.mixture.criteria import (
 )
 from hetrisk.core.mixture.mixture import MixtureParameters, fit_mixture
 from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
+from hetrisk.core.numerics.floors import HALF_A_ROW
 from hetrisk.core.numerics.iteration import Solution
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.estimators.inputs import as_blocks

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special, stats
 
+from hetrisk.core.drift.settings import SETTINGS
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
 from hetrisk.core.numerics.spread import ColumnSpread, column_spread
+from hetrisk.core.numerics.thresholds import Budget, Constant
 
-N_POINTS = 101
-SAMPLE_ROWS = 20_000
-ROOM = 0.1  # of a column's range: how far outside of it a value may lie without being called so
+N_POINTS: Budget[int] = 101  # of a distribution function
+SAMPLE_ROWS: Budget[int] = 20_000  # that it is taken from
+STEPHENS: Constant[tuple[float, float]] = (0.12, 0.11)  # his correction for few rows (1970)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Reference:
     def outside(self, values: FloatArray, columns: slice | BoolArray) -> BoolArray:
         """Return which of ``values`` (n, m) lie clearly outside what ``columns`` held."""
         low, high = self.low[columns], self.high[columns]
-        room = ROOM * (high - low)
+        room = SETTINGS.room * (high - low)
         far: BoolArray = (values < low - room) | (values > high + room)
         return far
 
@@ -145,7 +147,7 @@ def distances(reference: Reference, X: FloatArray) -> tuple[FloatArray, FloatArr
 def _kolmogorov(distance: FloatArray, n: int, m: int) -> FloatArray:
     """p-value of the two-sample statistic, with Stephens' correction for few rows."""
     root = np.sqrt(n * m / (n + m))
-    p: FloatArray = special.kolmogorov((root + 0.12 + 0.11 / root) * distance)
+    p: FloatArray = special.kolmogorov((root + STEPHENS[0] + STEPHENS[1] / root) * distance)
     return p
 
 

@@ -9,7 +9,7 @@ and the slope is that of a logistic model with offset f.
 What g says beyond f is itself an estimate from n training rows, of q coefficients. Let t be the
 information about the slope those rows held: n E[(g - f)^2] over the noise variance. With nothing
 behind it, t would be about q, and on new rows the slope would be zero: in general it is smaller by
-the factor 1 - q / t, which is divided out, and t adds 1 / t to its variance. Below `LEAST_SIGNAL`
+the factor 1 - q / t, which is divided out, and t adds 1 / t to its variance. Below `least_signal`
 q there was too little to begin with, and no strength is given.
 """
 
@@ -20,12 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.drift.settings import SETTINGS
+from hetrisk.core.numerics.floors import EQUAL, NEARLY_SINGULAR, ROUNDING, TINY
 from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import Budget
 
-MOST_STEPS = 50
-NOTHING = 1e-12  # of the variance of the target: no difference to speak of
-LEAST_SIGNAL = 4.0  # information on a coefficient: two standard errors
+MOST_STEPS: Budget[int] = 50
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Origin:
 
 def _corrected(slope: float, error: float, information: float, origin: Origin) -> Estimate | None:
     """Return the strength, given the slope's information in the training rows; None if little."""
-    if information < LEAST_SIGNAL * origin.n_coefficients:
+    if information < SETTINGS.least_signal * origin.n_coefficients:
         return None
     kept = 1.0 - origin.n_coefficients / information
     return Estimate(slope / kept, float(np.hypot(error, 1.0 / np.sqrt(information))) / kept)
@@ -72,7 +72,7 @@ def strength_of_numbers(
     residual = y - this
     residual = residual - residual.mean()
     total = float(beyond @ beyond)
-    if len(y) < 3 or total <= NOTHING * len(y) * max(float(np.var(y)), TINY):
+    if len(y) < 3 or total <= ROUNDING * len(y) * max(float(np.var(y)), TINY):
         return None
     slope = float(beyond @ residual) / total
     rest = residual - slope * beyond
@@ -98,7 +98,7 @@ def strength_of_labels(
     """
     beyond = plain - this
     beyond = beyond - beyond[:, :1]
-    if len(y) < 3 or float(np.var(beyond, axis=0).max()) <= NOTHING:
+    if len(y) < 3 or float(np.var(beyond, axis=0).max()) <= ROUNDING:
         return None
     n, C = this.shape
     # (n, C, P): what one unit of each parameter adds to each log-odds.
@@ -115,7 +115,7 @@ def strength_of_labels(
         step = np.linalg.lstsq(information, scores.sum(axis=0), rcond=None)[0]
         # Labels that can be separated send the slope to infinity: no step is longer than one.
         theta = theta + step * min(1.0, 1.0 / max(float(np.abs(step).max()), TINY))
-        if float(np.abs(step).max()) < 1e-9:
+        if float(np.abs(step).max()) < EQUAL:
             break
     scores, information = _derivatives(design, hot, this, theta)
     bread = np.linalg.pinv(information)
@@ -131,7 +131,7 @@ def _derivatives(
     mean = np.einsum("nc,ncp->np", share, design)
     scores: FloatArray = np.einsum("nc,ncp->np", hot, design) - mean
     information = np.einsum("nc,ncp,ncq->pq", share, design, design) - mean.T @ mean
-    information[np.diag_indices(len(theta))] += 1e-9 * len(offset)
+    information[np.diag_indices(len(theta))] += NEARLY_SINGULAR * len(offset)
     return scores, information
 
 
@@ -169,6 +169,6 @@ def _place(error: float, reach: FloatArray, expected: FloatArray) -> float:
     if error**2 <= known[-1]:
         return float(np.sqrt(np.interp(error**2, known, square)))
     rise = (known[-1] - known[0]) / max(square[-1] - square[0], TINY)
-    if rise <= 1e-9 * known[0]:
+    if rise <= EQUAL * known[0]:
         return float("inf")
     return float(np.sqrt(square[-1] + (error**2 - known[-1]) / rise))

@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 
 from hetrisk.core.mixture.mixture import MixtureParameters
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import HALF_A_ROW, TINY
 from hetrisk.core.numerics.iteration import Solution
 from hetrisk.core.numerics.rows import FloatArray, Rows, RowSource, Summed
 
 CRITERIA = ("bic", "aic", "icl")
-HALF_A_ROW = 0.5  # a component that holds less is empty
 
 
 @dataclass(frozen=True)

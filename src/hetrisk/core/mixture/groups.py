@@ -17,15 +17,15 @@ from itertools import permutations
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR, RIDGE, TINY
 from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import Budget, Constant
 
-MOST_KINDS = 3
-STARTS = 6
-ITERATIONS = 50
-TOLERANCE = 1e-7  # gain in mean log likelihood below which EM has arrived
-RIDGE = 1e-6  # of each column's size: a component may hold fewer rows than columns
-SEED = 20210718
+MOST_KINDS: Budget[int] = 3
+STARTS: Budget[int] = 6
+ITERATIONS: Budget[int] = 50
+TOLERANCE: Budget[float] = 1e-7  # gain in mean log likelihood below which EM has arrived
+SEED: Constant[int] = 20210718
 
 
 def assign_kinds(halves: list[CellMoments], n_targets: int) -> IntArray:
@@ -81,7 +81,7 @@ def _climb(
     value = -np.inf
     for _ in range(ITERATIONS):
         weight = member * rows[:, None]
-        mass = np.maximum(weight.sum(axis=0), 1e-9)
+        mass = np.maximum(weight.sum(axis=0), NEARLY_SINGULAR)
         left = np.tensordot(weight.T, A, axes=1) / mass[:, None, None] + ridge
         coef = np.linalg.solve(left, np.tensordot(weight.T, b, axes=1) / mass[:, None, None])
         square = np.einsum("kit,jil,klt->jk", coef, A, coef, optimize=True)

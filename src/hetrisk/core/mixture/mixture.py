@@ -26,20 +26,25 @@ from hetrisk.core.numerics.ensemble import (
     run,
 )
 from hetrisk.core.numerics.families import Design, Family
-from hetrisk.core.numerics.floors import ROUNDING, TINY
+from hetrisk.core.numerics.floors import (
+    FREE_VARIANCE,
+    ROUNDING,
+    SINGULAR,
+    START_RIDGE,
+    TIED_VARIANCE,
+    TINY,
+)
 from hetrisk.core.numerics.iteration import Solution
 from hetrisk.core.numerics.linear import least_squares
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import Additive, BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.numerics.thresholds import Budget
 
-SHORT_ITERATIONS = 6
-SHORT_ROWS = 300
-SHORT_ROWS_A_COEFFICIENT = 15
-FINAL_ITERATIONS = 40
-TIED_FLOOR = 1e-6  # smallest variance, relative to the residual variance of one regression
-FREE_FLOOR = 1e-3  # larger: a component of its own variance can collapse on a few rows
-START_RIDGE = 1e-3
+SHORT_ITERATIONS: Budget[int] = 6
+SHORT_ROWS: Budget[int] = 300
+SHORT_ROWS_A_COEFFICIENT: Budget[int] = 15
+FINAL_ITERATIONS: Budget[int] = 40
 
 T = TypeVar("T", bound=Additive)
 
@@ -114,7 +119,7 @@ def em(
     tied_variance: bool = True,
     tol: float = 1e-7,
     max_iter: int = 500,
-    variance_floor: float = 1e-10,
+    variance_floor: float = SINGULAR,
 ) -> Solution[MixtureParameters]:
     """Climb the likelihood from ``start``, one pass over all rows an iteration.
 
@@ -171,7 +176,7 @@ def fit_mixture(
     seen: RowSource = source if keep.all() else _Selected(source, keep)
     rows = _canonical(seen.sample(sample_size, seed))
     if variance_floor is None:
-        variance_floor = TIED_FLOOR if tied_variance else FREE_FLOOR
+        variance_floor = TIED_VARIANCE if tied_variance else FREE_VARIANCE
     rules = Rules(family, tied_variance, _floor(rows, family, variance_floor), family.ridge)
     best = _best_of_many(rows, n_environments, rules, n_init, seed, tol)
     evaluate = _in_memory(rows, family)

@@ -17,11 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource, Summed
+from hetrisk.core.numerics.thresholds import Budget, Constant
 
-EMPTY = 1e-12  # share of the weight below which an environment holds nothing but rounding
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: neighbours fall far apart
+# Of the rows: noise is measured between them, resamples are drawn from them.
+FOLDS: Budget[int] = 10
+# 2^64 over the golden ratio: neighbours fall far apart.
+MULTIPLIER: Constant[np.uint64] = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Assignment(ABC):
@@ -83,7 +87,7 @@ class CellMoments(Summed):
     def held(self) -> BoolArray:
         """(J,) environments that hold rows, rounding aside."""
         weight = self.weight.sum(axis=1)
-        held: BoolArray = weight > EMPTY * weight.sum()
+        held: BoolArray = weight > ROUNDING * weight.sum()
         return held
 
     @property

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 
 from hetrisk.core.numerics.families import Design, Family
-from hetrisk.core.numerics.floors import ROUNDING, TINY
+from hetrisk.core.numerics.floors import EMPTY_SHARE, ROUNDING, TINY
 from hetrisk.core.numerics.iteration import Solution, iterate
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Summed
+from hetrisk.core.numerics.thresholds import Budget
 
-HALVINGS = 12
-LONGEST = 64.0  # most a squared step stretches two plain ones
+HALVINGS: Budget[int] = 12  # of a step that lowers the objective
+LONGEST: Budget[float] = 64.0  # most a squared step stretches two plain ones
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def joint_log_density(family: Family, design: Design, mixtures: Mixtures) -> Flo
     """Log q_k + log h_k(y | x) for every mixture, component and row: (R, K, n)."""
     eta = family.predictor(design.rows, mixtures.theta)
     joint = family.log_density(design.rows.y, eta, mixtures.variance[..., None])
-    joint += np.log(np.maximum(mixtures.weights, TINY))[..., None]
+    joint += np.log(np.maximum(mixtures.weights, EMPTY_SHARE))[..., None]
     return joint
 
 
@@ -144,7 +145,7 @@ def expectation(
     """E-step on a block, with row weights (1, n) or (R, n)."""
     eta = family.predictor(design.rows, mixtures.theta)
     joint = family.log_density(design.rows.y, eta, mixtures.variance[..., None])
-    joint += np.log(np.maximum(mixtures.weights, TINY))[..., None]
+    joint += np.log(np.maximum(mixtures.weights, EMPTY_SHARE))[..., None]
     share, density = normalised(joint)
     share *= weight[:, None, :]
     return Expectation(
@@ -259,7 +260,7 @@ def _only_rounding(new: FloatArray, old: FloatArray, fallen: BoolArray) -> bool:
 
 
 def _coordinates(mixtures: Mixtures) -> tuple[FloatArray, FloatArray, FloatArray]:
-    floored = np.maximum(mixtures.weights, 1e-30)
+    floored = np.maximum(mixtures.weights, EMPTY_SHARE)
     return np.log(floored), mixtures.theta, np.log(mixtures.variance)
 
 

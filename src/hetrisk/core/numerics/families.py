@@ -16,6 +16,7 @@ from hetrisk.core.numerics.gram import pair_products, weighted_grams
 from hetrisk.core.numerics.linear import least_squares_many
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
+from hetrisk.core.numerics.thresholds import Budget, Constant
 
 __all__ = [
     "LOG_2PI",
@@ -28,8 +29,8 @@ __all__ = [
     "NewtonSums",
 ]
 
-LOG_2PI = float(np.log(2 * np.pi))
-FEW_CLASSES = 8  # up to these, a Gram product a pair of contrasts is the quicker way
+LOG_2PI: Constant[float] = float(np.log(2 * np.pi))
+FEW_CLASSES: Budget[int] = 8  # up to these, a Gram product a pair of contrasts is the quicker way
 
 
 @final

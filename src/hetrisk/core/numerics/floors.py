@@ -29,3 +29,46 @@ diagonals, that makes a singular matrix solvable."""
 FLAT = 1e-8
 """Curvature a saturated probability is held at, so that one row cannot have infinite say; and
 the ridge, on columns of order one, that keeps the weight of a column of zeros defined."""
+
+EMPTY_SHARE = 1e-30
+"""Share of an empty component where steps are taken in its logarithm, which stays moderate."""
+
+RIDGE = 1e-6
+"""Ridge, on columns of order one, for fits that may have fewer rows than columns."""
+
+SINGLE_RIDGE = 1e-5
+"""The same where sums are in single precision, which holds about 7 digits."""
+
+SINGLE_TINY = 1e-9
+"""Weight that single precision cannot tell from none, in sums that add up to one."""
+
+EQUAL = 1e-9
+"""Relative difference of two errors, each from a system solved, that counts as none."""
+
+EXACT = 1e-9
+"""Residual variance, relative to that of the target, of a fit that is exact but for rounding."""
+
+OWN_SHARE = 1e-3
+"""Share of a column that others must leave unexplained for its coefficient to be its own."""
+
+LEAST_WEIGHT = 1e-4
+"""Of the rows, that a part of a mixture is taken to hold, so that it may come back."""
+
+TIED_VARIANCE, SHARED_VARIANCE, FREE_VARIANCE = 1e-6, 1e-4, 1e-3
+"""Least variance in a mixture, relative to that of one regression; without one, the likelihood has
+no maximum. With a variance for all components; two that all share; one for each, which a few rows
+can pull down most easily."""
+
+START_RIDGE = 1e-3
+"""Ridge for fits to hardly more rows than columns, from which EM starts."""
+
+TRACE_OF_A_ROW = 1e-3
+"""Of a row, spread over all rows, that completes the moments of an environment: in a direction that
+it never varies in, its fit is then the pooled one."""
+
+HALF_A_ROW = 0.5
+"""A component that holds less is empty."""
+
+MOST_LEVERAGE = 0.9
+"""Weight of a row in its own fitted value that errors are corrected for, at most: at one, the row
+has no residual to speak of, and its correction is 0/0."""

@@ -27,9 +27,10 @@ from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.linear import least_squares
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
+from hetrisk.core.numerics.thresholds import Budget
 
-TOL = 1e-11
-MAX_ITER = 60
+TOL: Budget[float] = 1e-11  # gain in mean log likelihood at which Newton has arrived
+MAX_ITER: Budget[int] = 60
 Weigh = Callable[[Rows], FloatArray]
 
 

@@ -12,9 +12,10 @@ from functools import cache
 import numpy as np
 
 from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import Budget
 
-PRODUCT_VALUES = 4_000_000  # pair products are kept when they take at most this many numbers
-MANY = 64  # weight vectors for which laying out the products pays, though for one use
+PRODUCT_VALUES: Budget[int] = 4_000_000  # numbers up to which pair products are kept
+MANY: Budget[int] = 64  # weight vectors for which laying out the products pays, though for one use
 
 
 def pair_products(columns: FloatArray) -> FloatArray | None:

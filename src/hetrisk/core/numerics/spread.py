@@ -14,8 +14,10 @@ from typing import Self
 import numpy as np
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.numerics.thresholds import Constant
 
-SAME = 16 * np.finfo(np.float64).eps  # numbers closer than this, relatively, differ by rounding
+# Numbers closer than this, relatively, differ by rounding.
+SAME: Constant[float] = 16 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)

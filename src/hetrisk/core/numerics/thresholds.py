@@ -1,7 +1,15 @@
-"""Numbers that decide, each with where it comes from.
+"""Numbers that decide, each with where it comes from; and what every other number is.
 
 A search keeps its thresholds in one frozen dataclass whose fields are made by `threshold`. The
 documentation's table of them is `table(classes)`: what the code holds is what the page says.
+
+Every other number of `core` that has a name is declared to be one of three things, and a test
+reads the modules for names that are not:
+
+* a floor, which keeps arithmetic finite: it stands in `hetrisk.core.numerics.floors`;
+* ``NAME: Budget[int] = ...`` bounds the work, or how finely something is looked at. It stands
+  where it is used. More of it costs time and changes little;
+* ``NAME: Constant[int] = ...`` leaves nothing to choose: mathematics, seeds, what people are shown.
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True)
@@ -17,7 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+T = TypeVar("T")
+Budget = Annotated[T, "bounds work; more changes little"]
+Constant = Annotated[T, "nothing to choose"]
 
 KINDS = ("derived", "conventional", "measured", "assumed", "budget")
 

@@ -12,11 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.floors import FLAT, NEARLY_SINGULAR, ROUNDING, TINY, TINY_ROOT
+from hetrisk.core.numerics.floors import (
+    FLAT,
+    MOST_LEVERAGE,
+    NEARLY_SINGULAR,
+    ROUNDING,
+    TINY,
+    TINY_ROOT,
+)
 from hetrisk.core.numerics.glm import fit_glm_rows
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
-
-MOST_LEVERAGE = 0.9
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
+from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.numerics.thresholds import Constant
 
-ROOT_TAU = np.sqrt(2.0 * np.pi)
+ROOT_TAU: Constant[float] = float(np.sqrt(2.0 * np.pi))
+UNDERFLOW: Constant[float] = 39.0  # standard deviations out, the normal density is zero
 
 
 @dataclass(frozen=True)
@@ -91,12 +94,12 @@ def gate_draws(n_draws: int, n_gates: int, seed: int = 0) -> FloatArray:
     """
     power = max(int(np.ceil(np.log2(max(n_draws, 2) / 2))), 0)
     points = qmc.Sobol(n_gates, scramble=True, rng=np.random.default_rng(seed)).random_base2(power)
-    half = ndtri(np.clip(points, 1e-9, 1.0 - 1e-9))
+    half = ndtri(np.clip(points, ROUNDING, 1.0 - ROUNDING))
     draws: FloatArray = np.concatenate([half, -half])
     return draws
 
 
 def _density(x: FloatArray) -> FloatArray:
-    bounded = np.minimum(np.abs(x), 40.0)  # f underflows beyond 39: no inf * 0 later
+    bounded = np.minimum(np.abs(x), UNDERFLOW)  # no inf * 0 later
     density: FloatArray = np.exp(-0.5 * bounded**2) / ROOT_TAU
-    return np.where(np.abs(x) < 39.0, density, 0.0)
+    return np.where(np.abs(x) < UNDERFLOW, density, 0.0)

@@ -21,10 +21,12 @@ from scipy import optimize
 from hetrisk.core.numerics.families import NewtonFamily
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.paper.gates import gate_draws
 from hetrisk.core.paper.invariance import InvarianceProblem, penalty_shape
 
-MAX_ITER = 25
+MAX_ITER: Budget[int] = 25  # of L-BFGS on weights and gates
+DRAWS: Budget[int] = 8  # of the gates' noise, that the loss is the mean over
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def label_problem(
     y: FloatArray,
     weight: FloatArray,
     family: NewtonFamily,
-    n_draws: int = 8,
+    n_draws: int = DRAWS,
 ) -> LabelProblem:
     """Lay rows (n, d) with weights (n, K) out for `label_objective`."""
     # Environments count alike, whatever their size: that is the paper's E_e.

@@ -19,10 +19,11 @@ from scipy import linalg, optimize
 
 from hetrisk.core.numerics.floors import FLAT, ROUNDING, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.paper.gates import GateMoments
 from hetrisk.core.paper.invariance import InvarianceProblem, objective
 
-MAX_ITER = 60
+MAX_ITER: Budget[int] = 60  # of L-BFGS on the gates
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,14 @@ from scipy.stats import chi2
 
 from hetrisk.core.numerics.comparison import cochran_q
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
+from hetrisk.core.numerics.floors import EXACT, NEARLY_SINGULAR, TINY, TINY_ROOT
 from hetrisk.core.numerics.glm import GLMFit
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.paper.settings import SETTINGS
 
-FLOOR = 1e-9  # smallest residual variance, relative to the variance of the target
+CENTRES: Budget[int] = 41  # on the grid of common coefficients
 
 
 def always(before: BoolArray, after: BoolArray) -> bool:
@@ -68,7 +69,7 @@ class Quadratics:
         curvature = self.curvature[:, keep][:, :, keep]
         scale = np.diagonal(curvature, axis1=1, axis2=2)
         # Unit diagonals first: a column measured in small units must not pass for a singular one.
-        root = np.sqrt(np.where(scale > 1e-100, scale, 1.0))
+        root = np.sqrt(np.where(scale > TINY_ROOT, scale, 1.0))
         inverse = np.linalg.pinv(
             curvature / (root[:, :, None] * root[:, None, :]), rcond=NEARLY_SINGULAR, hermitian=True
         )
@@ -78,7 +79,7 @@ class Quadratics:
         # Responsibilities make the weight fractional, and it may fall below the number of columns.
         freedom = np.maximum(self.weight - int(keep.sum()) - 1.0, 1.0)
         # An environment of few rows may be fitted exactly; its errors are small, not nothing.
-        floor = FLOOR * self.total.sum() / max(float(self.weight.sum()), TINY)
+        floor = EXACT * self.total.sum() / max(float(self.weight.sum()), TINY)
         residual = np.maximum((self.total - explained) / freedom, max(floor, TINY))
         # Labels have no residual variance: their curvature is that of the log likelihood itself.
         residual = np.where(np.isnan(self.total), 1.0, residual)
@@ -285,7 +286,7 @@ def _likelihood(coef: FloatArray, variance: FloatArray, rho: float) -> FloatArra
     # No closed form: the spread grows with the centre. A grid is exact enough, and the same for
     # every column at once.
     low, high = coef.min(axis=0), coef.max(axis=0)
-    centre = low + (high - low) * np.linspace(0.0, 1.0, 41)[:, None]
+    centre = low + (high - low) * np.linspace(0.0, 1.0, CENTRES)[:, None]
     spread = variance + (rho * centre[:, None]) ** 2
     value = -0.5 * ((coef - centre[:, None]) ** 2 / spread + np.log(spread)).sum(axis=1)
     best: FloatArray = value.max(axis=0)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import EQUAL, TINY
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.anchor import anchor_fit
@@ -57,7 +57,7 @@ class Resampled:
 
     def agreement(self, chosen: int, other: int) -> float:
         """Share of resamples in which one set does at least as well as another."""
-        ahead = self.expected[:, chosen] <= self.expected[:, other] * (1.0 + 1e-9)
+        ahead = self.expected[:, chosen] <= self.expected[:, other] * (1.0 + EQUAL)
         return float(ahead.mean())
 
     def within_one_error(self, eligible: BoolArray) -> int:

@@ -17,14 +17,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hetrisk.core.numerics.floors import EQUAL, NEARLY_SINGULAR
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.directions import direction_path
 from hetrisk.core.reach.regret import Environments, fit_set
 
-SINGLY = 60  # columns up to which one leaves or enters at a time; of more, a share does
-SHARE = 0.08
-FLOOR = 1e-9  # least share of a column's size that others leave unexplained when it comes in
-BETTER = 1e-9  # relative fall of the expected error that counts as one
+# Columns up to which one leaves or enters at a time; of more, a share does.
+SINGLY: Budget[int] = 60
+SHARE: Budget[float] = 0.08  # of those in play
+RIVALS: Budget[int] = 12  # sets that compete again in every resample
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,11 @@ class ColumnChoice:
 
 
 def choose_columns(
-    environments: Environments, reach: float, groups: IntArray, keep: BoolArray, n_rivals: int = 12
+    environments: Environments,
+    reach: float,
+    groups: IntArray,
+    keep: BoolArray,
+    n_rivals: int = RIVALS,
 ) -> ColumnChoice:
     """Minimise E_k(S) over sets of columns.
 
@@ -168,7 +174,7 @@ class _Search:
             members = self.members[(inside + outside)[first]]
             changed[members] = ~changed[members]
             found = self.note(changed)
-            if not found < value - BETTER * abs(value):
+            if not found < value - EQUAL * abs(value):
                 return best
             value, best = found, changed
 
@@ -275,7 +281,7 @@ class SweptFit:
         cross = A[:, self.chosen[:, None], members]
         moved = self.inverse @ cross
         own = A[:, members, members]
-        schur = np.maximum(own - (cross * moved).sum(axis=1), FLOOR * own)
+        schur = np.maximum(own - (cross * moved).sum(axis=1), NEARLY_SINGULAR * own)
         regret = np.zeros((len(A) - 1, len(members)))
         risk = np.repeat(self.risk[:, None], len(members), axis=1)
         for t in range(b.shape[2]):

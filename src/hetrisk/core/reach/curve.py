@@ -8,10 +8,11 @@ import numpy as np
 from scipy.special import stdtrit
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.thresholds import Constant
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.result import BRIER, ReachCurve
 
-GRID = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
+GRID: Constant[tuple[float, ...]] = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.reach.account import (
     column_prices,
     curve,
@@ -36,11 +37,11 @@ from hetrisk.core.result import (
     SearchSettings,
 )
 
-LISTED = 5  # columns named in a sentence
+LISTED: Constant[int] = 5  # columns named in a sentence
+MANY_COLUMNS: Budget[int] = 60  # beyond which only the best sets are looked at for other reaches
 # Measures the squared error of a model: its columns, its linear scores in place of them (or None),
 # and how much more each environment counts.
 Measure = Callable[[BoolArray, FloatArray | None, FloatArray], float]
-MANY_COLUMNS = 60  # beyond which only the best sets are looked at for other reaches
 
 
 @dataclass(frozen=True)

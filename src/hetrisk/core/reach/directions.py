@@ -17,9 +17,11 @@ from __future__ import annotations
 import numpy as np
 
 from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.regret import Environments
 
-STRENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # of the path that orders columns
+# Of the path that orders columns.
+STRENGTHS: Budget[tuple[float, ...]] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 
 
 def fit_directions(environments: Environments, reach: float) -> FloatArray:

@@ -22,11 +22,12 @@ import numpy as np
 from scipy.stats import f, norm
 
 from hetrisk.core.numerics.cells import CellMoments
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import TINY, TRACE_OF_A_ROW
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.reach.regret import COMPLETION, Environments, Fits, fit_set
+from hetrisk.core.numerics.thresholds import Constant
+from hetrisk.core.reach.regret import Environments, Fits, fit_set
 
-HIGHEST_SCORE = 38.0  # the normal score of the smallest probability a double holds
+HIGHEST_SCORE: Constant[float] = 38.0  # the normal score of the smallest probability a double holds
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def environments_of(cells: CellMoments, n_targets: int) -> Environments:
     weight, held = cells.weight.sum(axis=1), cells.held
     pooled = cells.gram.sum(axis=(0, 1)) / weight.sum()
     rows = cells.effective_rows[held]
-    added = (COMPLETION / rows)[:, None, None]
+    added = (TRACE_OF_A_ROW / rows)[:, None, None]
     gram = cells.gram.sum(axis=1)[held] / weight[held, None, None]
     return Environments(
         gram=(gram + added * pooled) / (1.0 + added),

@@ -25,12 +25,8 @@ from functools import cached_property
 
 import numpy as np
 
+from hetrisk.core.numerics.floors import ROUNDING, SINGULAR
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-
-# A thousandth of a row, spread over all rows, completes the moments of an environment: in a
-# direction that it never varies in, its fit is then the pooled one, and shows no regret.
-COMPLETION = 1e-3
-RIDGE = 1e-10  # of each column's own size: a column that repeats others stays solvable
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,8 @@ class Environments:
         A = every[:, :p, :p].copy()
         diagonal = np.einsum("kii->ki", A)
         size = np.diag(self.pooled)[:p]
-        diagonal += RIDGE * np.where(size > 0, size, 1.0)  # a column that never varies: zero
+        # A column that repeats others stays solvable; one that never varies gets zero.
+        diagonal += SINGULAR * np.where(size > 0, size, 1.0)
         return A, every[:, :p, p:], np.einsum("kii->k", every[:, p:, p:])
 
     def noise(self, own: FloatArray, size: IntArray | int) -> FloatArray:
@@ -94,12 +91,12 @@ class Environments:
         """The same with one environment, and its rows in the pool, left out."""
         keep = np.arange(len(self.rows)) != environment
         share = self.share[environment]
-        left = (self.pooled - share * self.gram[environment]) / max(1.0 - share, 1e-12)
+        left = (self.pooled - share * self.gram[environment]) / max(1.0 - share, ROUNDING)
         rest = np.where(self.partition[keep] == self.partition[environment], 1.0 - share, 1.0)
         return Environments(
             self.gram[keep],
             self.rows[keep],
-            self.share[keep] / np.maximum(rest, 1e-12),
+            self.share[keep] / np.maximum(rest, ROUNDING),
             self.partition[keep],
             left,
             self.n_rows * (1.0 - share),

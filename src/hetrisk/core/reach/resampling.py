@@ -15,12 +15,14 @@ import numpy as np
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.regret import Environments, combined
 from hetrisk.core.reach.settings import SETTINGS
 
-SPLITS = 4  # of the folds into halves
-SEED = 20210718  # of the draws: the same table gives the same answer, whatever random_state
+SPLITS: Budget[int] = 4  # of the folds into halves
+# Of the draws: the same table gives the same answer, whatever random_state.
+SEED: Constant[int] = 20210718
 
 
 def resamples(

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.numerics.cells import Assignment, cell_moments
+from hetrisk.core.numerics.cells import FOLDS, Assignment, cell_moments
 from hetrisk.core.numerics.families import Gaussian
 from hetrisk.core.numerics.rows import FloatArray, Held, IntArray, Rows
 from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.heterogeneity import heterogeneity
-
-FOLDS = 10
 
 
 @dataclass(frozen=True)

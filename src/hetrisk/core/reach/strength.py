@@ -11,11 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.regret import Environments, gradient_shift, risk_of
 from hetrisk.core.reach.resampling import halves
 
-STRENGTHS = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # times the reach
+# Times the reach.
+STRENGTHS: Budget[tuple[float, ...]] = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 def choose_strength(cells: list[CellMoments], environments: Environments, reach: float) -> float:

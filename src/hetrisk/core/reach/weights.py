@@ -24,11 +24,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.regret import Environments, Fits, fit_set, regret_of, risk_of
 from hetrisk.core.reach.settings import SETTINGS
 
-STEPS = 60  # of the ascent on the multipliers
-TOL = 1e-4  # of the mean square of what is fitted: a duality gap below which it stops
+STEPS: Budget[int] = 60  # of the ascent on the multipliers
+# Of the mean square of what is fitted: a duality gap below which it stops.
+TOL: Budget[float] = 1e-4
 
 
 @dataclass(frozen=True)

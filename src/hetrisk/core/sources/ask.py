@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.rows import BoolArray, IntArray, Rows, RowSource
+from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSEARCHED, UNSTABLE
 from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.base import Answer, Case, Finding, Question
@@ -22,8 +24,8 @@ from hetrisk.core.sources.effect import Effect
 from hetrisk.core.sources.hidden import Hidden
 from hetrisk.core.sources.proxy import Proxy
 
-SAMPLE_ROWS = 10_000  # rows the questions are asked of, before all rows confirm
-SEED = 0  # of that sample, and of the order of its rows
+SAMPLE_ROWS: Budget[int] = 10_000  # rows the questions are asked of, before all rows confirm
+SEED: Constant[int] = 0  # of that sample, and of the order of its rows
 
 QUESTIONS: tuple[Question[Any], ...] = (Effect(), Proxy(), Hidden(), LabelCopy())
 
@@ -53,7 +55,7 @@ def ask(
         return Answer(nothing, (), UNSEARCHED)
     questions = [question for question in QUESTIONS if question.applies(family)]
     level = thresholds.alpha / sum(question.tests for question in questions)
-    still = sample.X.std(axis=0) < 1e-12
+    still = sample.X.std(axis=0) < ROUNDING
     left, findings = nothing, []
     for question in questions:
         case = Case(sample, family, groups, keep, left | still, level, thresholds)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hetrisk.core.numerics.floors import SINGLE_RIDGE, SINGLE_TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 
 Single = NDArray[np.float32]
-
-RIDGE = 1e-5  # of the rows' weight, added to every column's sum of squares: a solvable system
 
 
 class Design:
@@ -57,9 +56,11 @@ class Design:
         gram[:, self.upper[0], self.upper[1]] = flat
         gram[:, self.upper[1], self.upper[0]] = flat
         gram *= mask[:, :, None] & mask[:, None, :]
-        total = np.maximum(flat[:, :1], 1e-9)
+        total = np.maximum(flat[:, :1], SINGLE_TINY)
         diagonal = np.einsum("bii->bi", gram)
-        diagonal[...] = np.where(diagonal > 1e-9 * total, diagonal + RIDGE * total, total)
+        diagonal[...] = np.where(
+            diagonal > SINGLE_TINY * total, diagonal + SINGLE_RIDGE * total, total
+        )
         right = (target @ self.Z).astype(np.float64) * mask
         coef: Single = np.linalg.solve(gram, right[..., None])[..., 0].astype(np.float32)
         return coef

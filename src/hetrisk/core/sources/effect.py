@@ -28,6 +28,7 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.base import (
     EFFECT,
@@ -39,11 +40,11 @@ from hetrisk.core.sources.base import (
     some_of,
 )
 from hetrisk.core.sources.mechanism import mechanism_p_values, target_basis
-from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
+from hetrisk.core.sources.score import ROWS, Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import two_valued
 
-ROWS = 4000  # of the sample, that mixtures are fitted to
-CUTS = np.linspace(0.5, 0.9, 9)  # quantiles of the expected spread at which rows may be parted
+# Quantiles of the expected spread at which rows may be parted.
+CUTS: Budget[FloatArray] = np.linspace(0.5, 0.9, 9)
 CUT = 3.0  # standard deviations beyond which a spread counts no further
 
 

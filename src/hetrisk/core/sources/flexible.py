@@ -15,16 +15,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetrisk.core.numerics.families import Gaussian
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import OWN_SHARE, ROUNDING, TINY
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.numerics.working import WorkingFit, working_fit
 from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.design import Design
 from hetrisk.core.sources.slopes import one_regression
 from hetrisk.core.sources.terms import Term, choose_terms, term_values
 
-MOST_SCALES = 10  # columns that the size of the noise may follow
-BIN_ROWS, MOST_BINS = 60, 12  # rows that a size is the mean of, and how many such means
+MOST_SCALES: Budget[int] = 10  # columns that the size of the noise may follow
+BIN_ROWS: Budget[int] = 60  # rows that a size of the noise is the mean of
+MOST_BINS: Budget[int] = 12  # such means, at most
 LEAST_SCALE = 0.1  # of the median size of the noise, that it is never taken to be below
 FAR = 5.0  # standard deviations beyond which the scale follows a column no further
 LARGEST = 6.0  # median sizes beyond which a residual counts no further for the scale
@@ -130,7 +132,7 @@ def _direction(rows: Rows) -> FloatArray:
     """(d,) coefficients of the linear fit, scaled so that what they say has variance one."""
     fit = working_fit(rows, Gaussian(), np.empty((len(rows), 0)))
     predicted = rows.X @ fit.coef[1:]
-    direction: FloatArray = fit.coef[1:] / max(float(predicted.std()), 1e-12)
+    direction: FloatArray = fit.coef[1:] / max(float(predicted.std()), ROUNDING)
     return direction
 
 
@@ -166,7 +168,7 @@ def _efficient_fits(
     blurred residuals look smoother than those of the population.
     """
     centre, spread = columns.mean(axis=0), columns.std(axis=0)
-    spread = np.where(spread > 1e-12, spread, 1.0)
+    spread = np.where(spread > ROUNDING, spread, 1.0)
     Z = np.column_stack([np.ones(len(columns)), (columns - centre) / spread])
     mask = np.ones((len(Y), Z.shape[1]), dtype=bool)
     fitted = one_regression(Design(Z, weight), np.asarray(Y, dtype=np.float32), mask)
@@ -185,7 +187,7 @@ def _scale(rows: Rows, mean: FloatArray, residual: FloatArray, score: float) -> 
     blur the shape of the noise.
     """
     size, _ = _sizes(residual)
-    centre, spread = float(mean.mean()), max(float(mean.std()), 1e-12)
+    centre, spread = float(mean.mean()), max(float(mean.std()), ROUNDING)
     candidates = _scale_columns(rows.X, (mean - centre) / spread)
     chosen: list[int] = []
     while len(chosen) < MOST_SCALES:
@@ -202,7 +204,7 @@ def _scale(rows: Rows, mean: FloatArray, residual: FloatArray, score: float) -> 
 def _fitted_scale(rows: Rows, mean: FloatArray, residual: FloatArray, chosen: IntArray) -> Scale:
     """Index by least squares; the size along it by means of neighbours, so that it may curve."""
     size, median = _sizes(residual)
-    centre, spread = float(mean.mean()), max(float(mean.std()), 1e-12)
+    centre, spread = float(mean.mean()), max(float(mean.std()), ROUNDING)
     columns = _scale_columns(rows.X, (mean - centre) / spread)[:, chosen]
     fit = working_fit(Rows(columns, size, rows.weight), Gaussian(), np.empty((len(size), 0)))
     index = fit.design @ fit.coef
@@ -211,14 +213,14 @@ def _fitted_scale(rows: Rows, mean: FloatArray, residual: FloatArray, chosen: In
     knots = np.array([index[part].mean() for part in parts])
     sizes = np.array([np.average(size[part], weights=rows.weight[part]) for part in parts])
     return Scale(
-        chosen, fit.coef, centre, spread, knots, np.maximum(sizes, LEAST_SCALE * median + 1e-12)
+        chosen, fit.coef, centre, spread, knots, np.maximum(sizes, LEAST_SCALE * median + ROUNDING)
     )
 
 
 def _sizes(residual: FloatArray) -> tuple[FloatArray, float]:
     size = np.abs(residual)
     median = float(np.median(size))
-    return np.minimum(size, LARGEST * median + 1e-12), median
+    return np.minimum(size, LARGEST * median + ROUNDING), median
 
 
 def _scale_columns(X: FloatArray, mean: FloatArray) -> FloatArray:
@@ -229,7 +231,7 @@ def _scale_columns(X: FloatArray, mean: FloatArray) -> FloatArray:
 def _best_column(fit: WorkingFit, candidates: FloatArray, score: float) -> int | None:
     left = fit.residualised(candidates)
     before = candidates - candidates.mean(axis=0)
-    identifiable = (left**2).sum(axis=0) > 1e-3 * (before**2).sum(axis=0)
+    identifiable = (left**2).sum(axis=0) > OWN_SHARE * (before**2).sum(axis=0)
     total = left.T @ fit.residual
     error = np.sqrt(np.maximum((left**2).T @ fit.residual**2, TINY))
     z = np.where(identifiable, np.abs(total) / error, 0.0)

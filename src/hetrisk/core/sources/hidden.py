@@ -23,7 +23,9 @@ from itertools import combinations
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.sources.base import (
     HIDDEN,
     Case,
@@ -44,11 +46,11 @@ from hetrisk.core.sources.sets import (
 )
 from hetrisk.core.sources.slopes import gains_from
 
-DOUBTED = 6  # units of which every subset is looked at
-TESTED = 6  # sets that are tested, at most
+DOUBTED: Budget[int] = 6  # units of which every subset is looked at
+TESTED: Budget[int] = 6  # sets that are tested, at most
 MOST_LEFT = 3  # units that may be to blame together
-ROWS = 5000  # of the sample, that mixtures are fitted to
-CHANCE = 6  # draws whose environments are kept, for what chance would show
+ROWS: Budget[int] = 5000  # of the sample, that mixtures are fitted to
+CHANCE: Budget[int] = 6  # draws whose environments are kept, for what chance would show
 
 
 @dataclass(frozen=True)
@@ -228,7 +230,7 @@ def _regret_left(case: Case, rows: Rows, found: Score, sets: BoolArray) -> Float
     kept = np.vstack([np.ones((1, len(stay)), dtype=bool), ~sets[:, stay]])
     chance = np.mean([regrets(grams, kept)[1] for grams in null], axis=0)
     beyond = np.maximum(regrets(real, kept)[1] - chance, 0.0)
-    left: FloatArray = beyond[1:] / max(float(beyond[0]), 1e-300)
+    left: FloatArray = beyond[1:] / max(float(beyond[0]), TINY)
     return left
 
 

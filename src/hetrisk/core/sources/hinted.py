@@ -16,12 +16,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from hetrisk.core.numerics.cells import Assignment, CellMoments, cell_moments
+from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments, cell_moments
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import FloatArray, RowSource
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.result import HintColumn
 from hetrisk.core.sources.levels import (
-    FOLDS,
     MOST_CELLS,
     SETTINGS,
     Intervals,
@@ -35,8 +35,8 @@ from hetrisk.core.sources.levels import (
 )
 from hetrisk.core.sources.proposal import HINTED, Proposal, proposed
 
-FINE = 48  # intervals of a number that neighbours are merged from
-SAMPLE_ROWS = 50_000  # rows that quantiles are taken from
+FINE: Budget[int] = 48  # intervals of a number that neighbours are merged from
+SAMPLE_ROWS: Budget[int] = 50_000  # rows that quantiles are taken from
 SEASONS_FROM = 330.0  # days that dates must span before the season is looked at
 QUARTERS = ("December to February", "March to May", "June to August", "September to November")
 WEEK = ("Monday to Friday", "Saturday and Sunday")

@@ -20,13 +20,12 @@ from typing import Final
 import numpy as np
 
 from hetrisk.core.mixture.groups import assign_kinds
-from hetrisk.core.numerics.cells import Assignment, CellMoments
+from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
-from hetrisk.core.numerics.thresholds import derived, measured, threshold
+from hetrisk.core.numerics.thresholds import Budget, derived, measured, threshold
 
-FOLDS = 10
-MANY_LEVELS = 60  # levels beyond which the folds are made of whole levels
-MOST_CELLS = 4e7  # numbers that the moments of all levels may take
+MANY_LEVELS: Budget[int] = 60  # levels beyond which the folds are made of whole levels
+MOST_CELLS: Budget[float] = 4e7  # numbers that the moments of all levels may take
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,16 @@ import numpy as np
 from scipy.stats import chi2, ncx2
 
 from hetrisk.core.numerics.families import Family, Multinomial
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY, TINY_ROOT
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Summed
+from hetrisk.core.numerics.thresholds import Budget
 
 SPREAD = 1.5  # power of the noise whose mean is its spread: near efficient, yet not ruled by tails
 CUT = 3.0  # standard deviations beyond which noise and features count no further
 SQUARES = 0.5  # squared weight of the square of a feature, relative to the feature itself
 HEARD = 4.0  # squared weight of a spread, and what a feature far from normal gains
-WITNESSES = 50  # features, and spreads, that one effect is set against: those farthest from normal
+# Features, and spreads, that one effect is set against: those farthest from normal.
+WITNESSES: Budget[int] = 50
 
 
 def target_basis(y: FloatArray, family: Family) -> FloatArray:
@@ -213,7 +215,7 @@ def _not_normal(first: _First) -> FloatArray:
     """(d,) statistic of Jarque and Bera: squared scores of skewness and kurtosis."""
     total = max(float(first.powers[0, 0]), TINY)
     m1, m2, m3, m4 = first.powers[1:] / total
-    variance = np.maximum(m2 - m1**2, 1e-60)
+    variance = np.maximum(m2 - m1**2, TINY_ROOT)
     skew = (m3 - 3 * m1 * m2 + 2 * m1**3) / variance**1.5
     tail = (m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4) / variance**2 - 3.0
     rows = total**2 / max(first.squared_weight, TINY)
@@ -223,7 +225,7 @@ def _not_normal(first: _First) -> FloatArray:
 
 def _weighted_test(total: FloatArray, outer: FloatArray, weight: FloatArray) -> float:
     size = np.sqrt(np.diag(outer))
-    identifiable = size > 1e-9 * size.max(initial=0.0)
+    identifiable = size > NEARLY_SINGULAR * size.max(initial=0.0)
     root = np.sqrt(weight[identifiable]) / size[identifiable]
     q = float(((root * total[identifiable]) ** 2).sum())
     values = np.linalg.eigvalsh(outer[np.ix_(identifiable, identifiable)] * np.outer(root, root))

@@ -29,6 +29,7 @@ from hetrisk.core.numerics.families import Bernoulli, Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.numerics.working import working_fit
 from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.base import (
@@ -40,11 +41,10 @@ from hetrisk.core.sources.base import (
     p_text,
     some_of,
 )
-from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
+from hetrisk.core.sources.score import ROWS, Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import Term, choose_terms, term_values, two_valued
 
-TERM_ROWS = 4000  # of the sample, that terms are chosen on
-ROWS = 4000  # of the sample, that mixtures are fitted to
+TERM_ROWS: Budget[int] = 4000  # of the sample, that terms are chosen on
 
 
 @dataclass(frozen=True)

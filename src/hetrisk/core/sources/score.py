@@ -20,21 +20,23 @@ import numpy as np
 from scipy.stats import t as student
 
 from hetrisk.core.numerics.families import Gaussian
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.numerics.working import working_fit
 from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.design import Design
 from hetrisk.core.sources.flexible import Population, drawn_units, fit_population
 from hetrisk.core.sources.slopes import Noise, OneRegression, TwoSlopes, gains
 
-MIXED = 24  # columns that may have two slopes; in wider tables those that matter most
-DRAWS = 20  # targets of one population: more would sharpen a score by a few percent
-FIRST = 7  # draws after which a score that is nothing special is left at that
-SPECIAL = 1.5  # score above which all draws are made
+ROWS: Budget[int] = 4000  # of a sample, that a column is scored on
+MIXED: Budget[int] = 24  # columns that may have two slopes; in wider tables those that matter most
+DRAWS: Budget[int] = 20  # targets of one population: more would sharpen a score by a few percent
+FIRST: Budget[int] = 7  # draws after which a score that is nothing special is left at that
+SPECIAL: Budget[float] = 1.5  # score above which all draws are made
 BLUR = 0.3  # standard deviation of what is added to units, which are of size one
-SEED = 20210  # of the draws: the same table gives the same score
+SEED: Constant[int] = 20210  # of the draws: the same table gives the same score
 
 
 @dataclass(frozen=True)
@@ -274,7 +276,7 @@ def _columns(seen: Rows, population: Population, support: IntArray, mixed: int) 
     # Where no column has a slope of its own, the whole mean is one prediction.
     summaries[rest, 1 if mixed else 0] = coef[rest]
     predicted = population.columns_at(seen.X) @ summaries
-    varies = predicted.std(axis=0) > 1e-9
+    varies = predicted.std(axis=0) > NEARLY_SINGULAR
     return Columns(
         support,
         support[free],

@@ -13,13 +13,15 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import RIDGE, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import Budget
 
-REACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0)  # strengths of a shift to propose for
-EXHAUSTIVE = 12  # units up to which every set is looked at
-DEEPEST = 8  # units that leave on the way down in wider tables; larger sets prove nothing
-RIDGE = 1e-6
+# Strengths of a shift to propose for.
+REACHES: Budget[tuple[float, ...]] = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0)
+EXHAUSTIVE: Budget[int] = 12  # units up to which every set is looked at
+# Units that leave on the way down in wider tables; larger sets prove nothing.
+DEEPEST: Budget[int] = 8
 
 
 @dataclass(frozen=True)

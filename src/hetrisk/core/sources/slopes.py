@@ -19,17 +19,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hetrisk.core.numerics.floors import LEAST_WEIGHT, ROUNDING, SHARED_VARIANCE, SINGLE_TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.sources.design import Design, Single
 
-FLOOR = 1e-4  # least variance of a part of the noise, relative to that of one regression
 LEAST_SHARE = 0.015  # of the rows, that either slope keeps: a component cannot shrink to a few rows
-TAIL = 0.15  # share of the rows that a start gives to the second slope
+TAIL: Budget[float] = 0.15  # share of the rows that a start gives to the second slope
 FAR = 3.0  # standard deviations beyond which a start looks no further
-SHORT, LONG = 4, 40  # iterations of a start, and of those carried on
-CARRIED = 2  # starts carried on
-START_ROWS = 800  # rows the starts are compared on
-TOL = 2e-5  # gain in mean log likelihood below which EM stops
+SHORT: Budget[int] = 4  # iterations of a start
+LONG: Budget[int] = 40  # of those carried on
+CARRIED: Budget[int] = 2  # starts carried on
+START_ROWS: Budget[int] = 800  # rows the starts are compared on
+TOL: Budget[float] = 2e-5  # gain in mean log likelihood below which EM stops
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def one_regression(
     w, starts = design.weight, 3
     coef = design.fits(np.broadcast_to(w, Y.shape), w * Y, mask)
     left = design.residuals(Y, coef)
-    one = np.maximum((left * left) @ w, np.float32(1e-12))
+    one = np.maximum((left * left) @ w, np.float32(ROUNDING))
     sd = np.sqrt(one)
     mean = np.stack([0.0 * sd, sd, -sd], axis=1).ravel()
     variance = np.stack(
@@ -154,7 +156,7 @@ def one_regression(
             break
         before = likelihood
         first, second = logs
-        total = np.maximum(second @ w, np.float32(1e-9))
+        total = np.maximum(second @ w, np.float32(SINGLE_TINY))
         share = np.clip(total, 0.01, 0.99)
         tight, wide = first * _col(one / variance[0]), second * _col(one / variance[1])
         both = tight + wide
@@ -164,11 +166,11 @@ def one_regression(
         off = left - _col(mean)
         variance = np.stack(
             [
-                (first * left * left) @ w / np.maximum(first @ w, np.float32(1e-9)),
+                (first * left * left) @ w / np.maximum(first @ w, np.float32(SINGLE_TINY)),
                 (second * off * off) @ w / total,
             ]
         )
-        variance = np.maximum(variance, FLOOR * one)
+        variance = np.maximum(variance, SHARED_VARIANCE * one)
     best = np.argmax(likelihood.reshape(-1, starts), axis=1) + starts * np.arange(len(Y) // starts)
     noise = Noise(mean[best], variance[:, best], share[best], one[best])
     return OneRegression(likelihood[best], coef[best], noise)
@@ -271,10 +273,12 @@ def _maximise(design: Design, run: _Running, shares: list[Single], left: list[Si
     w = design.weight
     weights = np.stack([s @ w for s in shares])
     second = np.clip(weights[2] + weights[3], LEAST_SHARE, 1 - LEAST_SHARE)
-    size = np.maximum(np.stack([weights[0] + weights[1], weights[2] + weights[3]]), 1e-9)
+    size = np.maximum(np.stack([weights[0] + weights[1], weights[2] + weights[3]]), SINGLE_TINY)
     kept = np.stack([1 - second, second]) / size
-    run.weights = np.clip(weights * np.repeat(kept, 2, axis=0), 1e-4, 1.0).astype(np.float32)
-    parts = [np.maximum(weights[part] + weights[2 + part], 1e-6) for part in (0, 1)]
+    run.weights = np.clip(weights * np.repeat(kept, 2, axis=0), LEAST_WEIGHT, 1.0).astype(
+        np.float32
+    )
+    parts = [np.maximum(weights[part] + weights[2 + part], SINGLE_TINY) for part in (0, 1)]
     run.mean = (shares[1] * left[0] + shares[3] * left[1]) @ w / parts[1]
     off = [r - _col(run.mean) for r in left]
     run.variance = np.stack(
@@ -283,7 +287,7 @@ def _maximise(design: Design, run: _Running, shares: list[Single], left: list[Si
             (shares[1] * off[0] ** 2 + shares[3] * off[1] ** 2) @ w / parts[1],
         ]
     )
-    run.variance = np.maximum(run.variance, FLOOR * run.one)
+    run.variance = np.maximum(run.variance, SHARED_VARIANCE * run.one)
     scale = [_col(run.one / v) for v in run.variance]
     coef = []
     for k in (0, 1):
@@ -351,7 +355,7 @@ def gains_from(
 
 def _starts(design: Design, left: Single) -> Single:
     """(B, 2 p - 1, n) shares of the second slope to start from."""
-    sd = np.sqrt(np.maximum((left * left) @ design.weight, np.float32(1e-12)))
+    sd = np.sqrt(np.maximum((left * left) @ design.weight, np.float32(ROUNDING)))
     far = np.clip(left / _col(sd), -FAR, FAR)
     starts = []
     for column in np.clip(design.Z[:, 1:], -FAR, FAR).T:

@@ -17,17 +17,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import MOST_LEVERAGE, OWN_SHARE, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
-from hetrisk.core.numerics.working import MOST_LEVERAGE, WorkingFit, working_fit
+from hetrisk.core.numerics.thresholds import Budget
+from hetrisk.core.numerics.working import WorkingFit, working_fit
 
-MOST_TERMS = 16
+MOST_TERMS: Budget[int] = 16
 CLIP = 8.0  # columns are clipped here in powers and products: one far row must not make a term
-KNOTS = np.linspace(0.1, 0.9, 9)  # quantiles at which one column may step or bend
-TURNS = np.linspace(0.1, 0.9, 5)  # quantiles at which the slope of another column may turn
-FINE = np.linspace(0.03, 0.97, 60)  # quantiles a chosen knot may be moved to
-FINALISTS = 40  # candidates whose score is computed exactly
-ACTIVE = 40  # columns that products with steps, and of three, are sought among
+# Quantiles at which one column may step or bend.
+KNOTS: Budget[FloatArray] = np.linspace(0.1, 0.9, 9)
+# Quantiles at which the slope of another column may turn.
+TURNS: Budget[FloatArray] = np.linspace(0.1, 0.9, 5)
+FINE: Budget[FloatArray] = np.linspace(0.03, 0.97, 60)  # quantiles a chosen knot may be moved to
+FINALISTS: Budget[int] = 40  # candidates whose score is computed exactly
+ACTIVE: Budget[int] = 40  # columns that products with steps, and of three, are sought among
 
 
 @dataclass(frozen=True)
@@ -272,7 +275,7 @@ def _residualised(fit: WorkingFit, values: FloatArray) -> tuple[FloatArray, Floa
     exact = fit.residualised(values)
     size = (fit.curvature[:, None] * exact**2).sum(axis=0)
     before = (fit.curvature[:, None] * _centred(values.copy()) ** 2).sum(axis=0)
-    identifiable = size > 1e-3 * before
+    identifiable = size > OWN_SHARE * before
     return exact, np.where(identifiable, size, 1.0), identifiable
 
 
