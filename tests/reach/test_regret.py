@@ -9,15 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.reach import resampling
 from hetrisk.core.reach.account import model_line
 from hetrisk.core.reach.columns import SweptFit, choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
 from hetrisk.core.reach.regret import fit_set, gradient_shift, risk_of, sparing
-from hetrisk.core.reach.resampling import evaluate_sets, halves, resamples
+from hetrisk.core.reach.resampling import halves, resamples
+from hetrisk.core.reach.sets import evaluate_path, evaluate_sets
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.weights import fit_weighted, heaviest, weight_gains
 
@@ -67,19 +70,64 @@ def test_swept_fits_equal_fits_from_scratch(seed, d, targets, reach):
         change = state.without if columns[j] else state.with_more
         slow = state._leaving if columns[j] else state._coming
         wanted = fit_set(environments, other).expected(reach)
-        assert change(reach, [np.array([j])])[0] == pytest.approx(wanted, rel=1e-6, abs=1e-9)
-        assert slow(reach, np.array([1 + j])) == pytest.approx(wanted, rel=1e-6, abs=1e-9)
+        for costs in (change([np.array([j])]), slow(np.array([1 + j]))):
+            assert costs.expected(reach)[0] == pytest.approx(wanted, rel=1e-6, abs=1e-9)
 
 
-def test_a_batch_of_sets_is_each_set_on_its_own():
-    X, y, codes = table()
-    environments = heterogeneity(cells_of(X, y, codes), 1).environments
-    sets = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]], dtype=bool)
-    found = evaluate_sets(environments, sets)
-    for i, columns in enumerate(sets):
-        assert found.expected(2.0)[i] == pytest.approx(
-            fit_set(environments, columns).expected(2.0), rel=1e-8
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 3), st.booleans())
+def test_sets_along_a_path_are_each_set_on_its_own(seed, d, targets, empty):
+    """One factorisation for all of them, and for all resamples, is one fit for each."""
+    X, y, codes = table(seed, d=d)
+    if targets > 1:
+        y = np.digitize(y, np.quantile(y, np.linspace(0, 1, targets + 1)[1:-1])).astype(float)
+    cells = cells_of(X, y, codes, family=Multinomial(targets) if targets > 1 else None)
+    environments = environments_of(cells, targets)
+    entry = np.random.default_rng(seed).integers(0, 4, d)
+    path = np.array([entry <= step for step in range(-empty, 3)])
+    (batch,) = resamples([cells], environments, 3)
+    for some in (environments, batch):
+        nested, single = evaluate_path(some, path), evaluate_sets(some, path)
+        for one, other in zip(nested.parts, single.parts, strict=True):
+            assert np.allclose(one, other, rtol=1e-7, atol=1e-9)
+
+
+def test_a_resample_is_its_environments_on_their_own():
+    """What is computed for many at once is what each of them gives alone."""
+    X, y, codes = table(flip=2.0)
+    cells = cells_of(X, y, codes)
+    environments = heterogeneity(cells, 1).environments
+    sides = halves([cells], environments)
+    weighted, directions = fit_weighted(sides, FULL, 2.0), fit_directions(sides, 2.0)
+    for i in range(len(sides.rows)):
+        alone = replace(
+            environments,
+            **{
+                name: getattr(sides, name)[i] for name in ("gram", "rows", "share", "pooled", "phi")
+            },
         )
+        fit = fit_weighted(alone, FULL, 2.0)
+        assert np.allclose(fit.coef, weighted.coef[i], atol=1e-10)
+        assert np.allclose(fit.multipliers, weighted.multipliers[i], atol=1e-10)
+        assert np.allclose(fit_directions(alone, 2.0), directions[i], atol=1e-10)
+        shift = gradient_shift(alone, fit.coef)
+        assert np.allclose(shift, gradient_shift(sides, weighted.coef)[i], atol=1e-10)
+
+
+def test_an_environment_without_rows_in_a_resample_shows_nothing_there():
+    X, y, codes = table(flip=2.0)
+    cells = cells_of(X, y, codes)
+    thin = CellMoments(*(part.copy() for part in (cells.weight, cells.square, cells.gram)))
+    for part in (thin.weight, thin.square, thin.gram):
+        part[2, 1:] = 0.0  # all its rows are in one fold
+    environments = heterogeneity(thin, 1).environments
+    (batch,) = resamples([thin], environments, 20)
+    absent = batch.share[:, 2] == 0.0
+    assert 0 < absent.sum() < 20
+    fits = fit_set(batch, FULL)
+    assert np.allclose(fits.regret[absent, 2], 0.0)
+    assert np.isfinite(fits.excess).all()
+    assert np.allclose(batch.share.sum(axis=1), 1.0)
 
 
 def test_folds_add_up_whatever_the_blocks():
@@ -219,8 +267,8 @@ def test_weights_pay_where_a_minority_differs_and_not_where_noise_does():
 
     def pays(target):
         cells = cells_of(X, target, codes)
-        pairs = halves([cells], heterogeneity(cells, 1).environments)
-        return weight_gains(pairs, FULL, 2.0).mean() > 0.0
+        sides = halves([cells], heterogeneity(cells, 1).environments)
+        return weight_gains(sides, FULL, 2.0).mean() > 0.0
 
     assert pays(y)
     assert sum(pays(rng.permutation(y)) for _ in range(20)) <= 12  # a coin, and weights lose it
@@ -273,10 +321,21 @@ def test_gradient_shift_of_the_pooled_fit_is_its_regret():
 def test_resamples_are_the_same_each_time_and_near_the_whole():
     X, y, codes = table(n=3000)
     cells = cells_of(X, y, codes)
-    first = [e.pooled for e in resamples([cells], 1, [1.0], 5)]
-    second = [e.pooled for e in resamples([cells], 1, [1.0], 5)]
-    assert np.array_equal(first, second)
-    assert np.abs(np.mean(first, axis=0) - environments_of(cells, 1).pooled).max() < 0.3
+    environments = environments_of(cells, 1)
+    (first,), (second,) = (resamples([cells], environments, 5) for _ in range(2))
+    assert np.array_equal(first.pooled, second.pooled)
+    assert np.abs(first.pooled.mean(axis=0) - environments.pooled).max() < 0.3
+
+
+def test_resamples_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
+    X, y, codes = table()
+    cells = cells_of(X, y, codes)
+    environments = environments_of(cells, 1)
+    (whole,) = resamples([cells], environments, 5)
+    monkeypatch.setattr(resampling, "BATCH", 2 * environments.gram.size)
+    parts = list(resamples([cells], environments, 5))
+    assert [len(part.rows) for part in parts] == [2, 2, 1]
+    assert np.allclose(np.concatenate([part.gram for part in parts]), whole.gram)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,12 @@ from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.account import column_prices, curve, model_line, resampled
-from hetrisk.core.reach.columns import take_back_path
+from hetrisk.core.reach.columns import Costs, take_back_path
 from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.levels import Levels
 from hetrisk.core.reach.regret import Environments, fit_set, sparing
+from hetrisk.core.reach.sets import evaluate_path
+from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.result import (
     BRIER,
     INVARIANT,
@@ -79,13 +81,15 @@ def priced(
         environments = sparing(environments, [np.ones(d, dtype=bool), findings.support])
     coef = fit_set(environments, findings.support).coef[0]
     path = take_back_path(environments, reach, groups, findings.support)
-    lines, stability = [], np.zeros(d)
+    lines, stability = None, np.zeros(d)
     if acts:
-        again = resampled([cells], environments, path, reach)
+        again = resampled([cells], environments, path, path[:0], reach)
         lines, stability = again.lines(0, len(path) - 1), again.stability(len(path) - 1, 0.0)
     model = model_line(environments, coef, findings.support)
     levels = _levels(rows, family, findings)
-    drawn = curve(environments, model, reach, path, lines, error_unit(family), levels)
+    found = evaluate_path(environments, path)
+    costs = Costs(found.risk, found.worst)
+    drawn = curve(environments, model, reach, path, costs, lines, error_unit(family), levels)
     prices = column_prices(environments, findings.support, groups, reach)
     return SearchResult(
         support=findings.support,
@@ -103,7 +107,7 @@ def priced(
         sources=findings.sources,
         curve=drawn,
         stability=stability,
-        n_resamples=len(lines),
+        n_resamples=SETTINGS.resamples if acts else 0,
         leave_one_out=(),
         verdict=findings.verdict,
         reason=findings.reason,

@@ -128,7 +128,6 @@ def _environments(grams: EnvironmentGrams) -> Environments:
         share=grams.share,
         partition=np.zeros(K, dtype=np.int64),
         pooled=np.tensordot(grams.share, grams.gram, axes=1),
-        n_rows=float(grams.rows.sum()),
         n_targets=1,
         phi=np.ones(K),
     )

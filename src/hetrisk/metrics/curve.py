@@ -60,8 +60,8 @@ def reach_curve(
     codes = side.values[:, 0].astype(np.int64)
     lines = residual_lines(used, features, predicted, observed, codes)
     unit = "root Brier score" if hasattr(model, "classes_") else "RMSE"
-    none = [np.ones(features.shape[1], dtype=bool)] * len(at)
-    return draw(at, lines, [], none, unit)
+    none = np.ones((len(at), features.shape[1]), dtype=bool)
+    return draw(at, lines, None, none, unit)
 
 
 def _numbers_of(X: Any, model: Any = None) -> FloatArray:

@@ -16,10 +16,11 @@ from hetrisk.core.numerics.floors import EQUAL, TINY
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.anchor import anchor_fit
-from hetrisk.core.reach.columns import SweptFit
+from hetrisk.core.reach.columns import Costs, SweptFit
 from hetrisk.core.reach.curve import Line, draw, grid
 from hetrisk.core.reach.regret import Environments, fit_set, gradient_shift, regret_of, risk_of
-from hetrisk.core.reach.resampling import SetErrors, evaluate_sets, resamples
+from hetrisk.core.reach.resampling import resamples
+from hetrisk.core.reach.sets import SetErrors, evaluate_path, evaluate_sets, joined
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.weights import fit_weighted
 from hetrisk.core.result import EnvironmentScore, ReachCurve
@@ -38,12 +39,12 @@ class Resampled:
 
     sets: BoolArray
     reach: float
-    errors: list[SetErrors]
+    errors: SetErrors
 
     @cached_property
     def expected(self) -> FloatArray:
         """(B, m) error of each set at the reach, in each resample."""
-        return np.array([errors.expected(self.reach) for errors in self.errors])
+        return self.errors.expected(self.reach)
 
     def stability(self, full: int, removed: float) -> FloatArray:
         """(d,) share of resamples in whose best set each column is missing.
@@ -51,7 +52,7 @@ class Resampled:
         ``full`` is the set of all columns; another counts where it removes at least the share
         ``removed`` of the mean regret.
         """
-        best = self.sets[[errors.best(self.reach, full, removed) for errors in self.errors]]
+        best = self.sets[self.errors.best(self.reach, full, removed)]
         share: FloatArray = (~best).mean(axis=0)
         return share
 
@@ -72,22 +73,29 @@ class Resampled:
                 best = int(i)
         return best
 
-    def lines(self, chosen: int, other: int) -> list[tuple[Line, Line]]:
-        """Risk and regrets of two sets in each resample."""
-        return [(_line(errors, chosen), _line(errors, other)) for errors in self.errors]
-
-
-def _line(errors: SetErrors, i: int) -> Line:
-    return Line(float(errors.risk[i]), errors.regrets[i], errors.own[i])
+    def lines(self, chosen: int, other: int) -> tuple[Line, Line]:
+        """Risk and regrets of two sets in the resamples."""
+        first, second = (
+            Line(self.errors.risk[:, i], self.errors.regrets[:, i], self.errors.own[:, i])
+            for i in (chosen, other)
+        )
+        return first, second
 
 
 def resampled(
-    cells: list[CellMoments], environments: Environments, sets: BoolArray, reach: float
+    cells: list[CellMoments],
+    environments: Environments,
+    path: BoolArray,
+    rivals: BoolArray,
+    reach: float,
 ) -> Resampled:
-    """Let sets of columns compete again in each resample."""
-    phi = [float(environments.phi[environments.partition == i].mean()) for i in range(len(cells))]
-    errors = [evaluate_sets(drawn, sets) for drawn in resamples(cells, environments.n_targets, phi)]
-    return Resampled(sets, reach, errors)
+    """Let sets of columns compete again in each resample: nested ones, then any others."""
+    others = [s for s in rivals if not (path == s).all(axis=1).any()]
+    batches = []
+    for drawn in resamples(cells, environments):
+        found = evaluate_path(drawn, path)
+        batches.append(found.beside(evaluate_sets(drawn, others)) if others else found)
+    return Resampled(np.vstack([path, *others]), reach, joined(batches))
 
 
 def model_line(environments: Environments, coef: FloatArray, columns: BoolArray) -> Line:
@@ -109,27 +117,29 @@ def curve(
     model: Line,
     reach: float,
     sets: BoolArray,
-    lines: list[tuple[Line, Line]],
+    costs: Costs,
+    lines: tuple[Line, Line] | None,
     unit: str,
     levels: tuple[float, float] | None = None,
 ) -> ReachCurve:
     """The reach curve of a model and of plain ERM.
 
-    ``sets`` (n, d) are those among which the columns to leave out at other reaches are found;
-    ``lines`` are those of the model and of plain ERM on resampled rows; ``levels`` the squared
-    errors of the two where nothing shifts, if these were measured (`hetrisk.core.reach.levels`).
+    ``sets`` (n, d) and their ``costs`` are those among which the columns to leave out at other
+    reaches are found; ``lines`` are those of the model and of plain ERM on resampled rows;
+    ``levels`` the squared errors of the two where nothing shifts, if these were measured
+    (`hetrisk.core.reach.levels`).
     """
     full = np.ones(environments.n_columns, dtype=bool)
     plain = model_line(environments, fit_set(environments, full).coef[0], full)
     at = grid(reach)
-    found = evaluate_sets(environments, sets)
-    best = [sets[int(np.argmin(found.expected(float(k))))] for k in at]
+    best = [int(np.argmin(costs.expected(float(k)))) for k in at]
     pair = (model, plain)
     if levels is not None:
-        ratio = tuple(e / max(line.risk, TINY) for e, line in zip(levels, pair, strict=True))
+        ratio = [e / max(float(line.risk), TINY) for e, line in zip(levels, pair, strict=True)]
         pair = (model.at_level(ratio[0]), plain.at_level(ratio[1]))
-        lines = [(a.at_level(ratio[0]), b.at_level(ratio[1])) for a, b in lines]
-    return draw(at, pair, lines, best, unit)
+        if lines is not None:
+            lines = (lines[0].at_level(ratio[0]), lines[1].at_level(ratio[1]))
+    return draw(at, pair, lines, sets[best], unit)
 
 
 @dataclass(frozen=True)
@@ -149,39 +159,33 @@ def column_prices(
     margin, price, share = np.zeros(d), np.zeros(d), np.full(d, np.nan)
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
     now = fit_set(environments, support)
-    everything = fit_set(environments, np.ones(d, dtype=bool)).excess.max(initial=0.0)
-    flips = _flips(environments, support, members, (reach, 0.0))
-    alone = _flips(environments, np.ones(d, dtype=bool), members, (1.0, 0.0))
+    everything = fit_set(environments, np.ones(d, dtype=bool)).worst
+    flips = _flips(environments, support, members)
+    alone = flips if support.all() else _flips(environments, np.ones(d, dtype=bool), members)
+    rise = _rise(flips.expected(reach), now.expected(reach))
+    # Taken back, an absent column lowers the risk: its price is what that would save.
+    lost, saved = _rise(flips.risk, now.risk), _rise(now.risk, flips.risk)
     for i, group in enumerate(members):
-        at_reach, at_rest = flips[0][i], flips[1][i]
-        margin[group] = _rise(at_reach, now.expected(reach))
-        # Taken back, an absent column lowers the risk: its price is what that would save.
-        taken = support[group].all()
-        price[group] = _rise(at_rest, now.risk) if taken else _rise(now.risk, at_rest)
+        margin[group] = rise[i]
+        price[group] = lost[i] if support[group].all() else saved[i]
         if everything > 0:
-            share[group] = 1.0 - (alone[0][i] - alone[1][i]) / everything
+            share[group] = 1.0 - alone.worst[i] / everything
     return ColumnPrices(margin, price, share)
 
 
-def _flips(
-    environments: Environments,
-    support: BoolArray,
-    members: list[IntArray],
-    reaches: tuple[float, float],
-) -> list[FloatArray]:
-    """(m,) expected error when each group changes sides, at each of the reaches."""
+def _flips(environments: Environments, support: BoolArray, members: list[IntArray]) -> Costs:
+    """Costs of the m sets in which one of the groups has changed sides."""
     if environments.null:  # what chance shows depends on the set: each is fitted from scratch
         fits = [fit_set(environments, _flipped(support, group)) for group in members]
-        return [np.array([fit.expected(k) for fit in fits]) for k in reaches]
-    inside = [i for i, group in enumerate(members) if support[group].all()]
-    outside = [i for i, group in enumerate(members) if not support[group].all()]
-    state, found = SweptFit.of(environments, support), []
-    for k in reaches:
-        values = np.zeros(len(members))
-        values[inside] = state.without(k, [members[i] for i in inside])
-        values[outside] = state.with_more(k, [members[i] for i in outside])
-        found.append(values)
-    return found
+        return Costs(
+            np.array([float(fit.risk) for fit in fits]), np.array([fit.worst for fit in fits])
+        )
+    inside = np.array([support[group].all() for group in members])
+    state, found = SweptFit.of(environments, support), np.zeros((2, len(members)))
+    for side, costs in ((inside, state.without), (~inside, state.with_more)):
+        changed = costs([members[i] for i in np.flatnonzero(side)])
+        found[:, side] = changed.risk, changed.worst
+    return Costs(found[0], found[1])
 
 
 def _flipped(support: BoolArray, group: IntArray) -> BoolArray:
@@ -190,8 +194,9 @@ def _flipped(support: BoolArray, group: IntArray) -> BoolArray:
     return changed
 
 
-def _rise(value: float, base: float) -> float:
-    return float(np.sqrt(max(value, 0.0) / max(base, TINY)) - 1.0)
+def _rise(value: FloatArray | float, base: FloatArray | float) -> FloatArray:
+    rise: FloatArray = np.sqrt(np.maximum(value, 0.0) / np.maximum(base, TINY)) - 1.0
+    return rise
 
 
 def leave_one_out(

@@ -22,11 +22,25 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.directions import direction_path
 from hetrisk.core.reach.regret import Environments, fit_set
+from hetrisk.core.reach.sets import evaluate_path
 
 # Columns up to which one leaves or enters at a time; of more, a share does.
 SINGLY: Budget[int] = 60
 SHARE: Budget[float] = 0.08  # of those in play
 RIVALS: Budget[int] = 12  # sets that compete again in every resample
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Of m sets of columns: the risk (m,), and the largest regret beyond chance (m,)."""
+
+    risk: FloatArray
+    worst: FloatArray
+
+    def expected(self, reach: float) -> FloatArray:
+        """(m,) E_k of each set."""
+        expected: FloatArray = self.risk + reach**2 * self.worst
+        return expected
 
 
 @dataclass(frozen=True)
@@ -37,12 +51,13 @@ class ColumnChoice:
     ----------
     support : (d,) the set.
     rivals : (m, d) the best sets met, this one and the full set among them.
-    met : (n, d) all sets met.
+    met, costs : (n, d) all sets met, the best first, and what they cost.
     """
 
     support: BoolArray
     rivals: BoolArray
     met: BoolArray
+    costs: Costs
 
 
 def choose_columns(
@@ -69,9 +84,9 @@ def choose_columns(
     for order in direction_path(environments):
         search.nested(order)
     best = search.refined()
-    rivals = search.best(n_rivals)
-    rivals = np.unique(np.vstack([rivals, full[None], best[None]]), axis=0)
-    return ColumnChoice(best, rivals, search.best(len(search.met)))
+    met, costs = search.ranked()
+    rivals = np.unique(np.vstack([met[:n_rivals], full[None], best[None]]), axis=0)
+    return ColumnChoice(best, rivals, met, costs)
 
 
 def take_back_path(
@@ -84,7 +99,7 @@ def take_back_path(
         outside = [m for m in members if not columns[m].all()]
         if not outside:
             return np.array(path)
-        values = SweptFit.of(environments, columns).with_more(reach, outside)
+        values = SweptFit.of(environments, columns).with_more(outside).expected(reach)
         order = np.argsort(values, kind="stable")[: _step(len(outside))]
         columns = _with(columns, np.concatenate([outside[i] for i in order]))
         path.append(columns)
@@ -100,21 +115,25 @@ class _Search:
         kept = np.unique(groups[keep])
         self.members = {int(g): np.flatnonzero(groups == g) for g in np.unique(groups)}
         self.free = [g for g in self.members if g not in kept]
-        self.met: dict[bytes, tuple[float, BoolArray]] = {}
+        self.met: dict[bytes, tuple[float, float, BoolArray]] = {}
 
-    def note(self, columns: BoolArray, value: float | None = None) -> float:
-        """Remember a set, and what it costs."""
+    def note(self, columns: BoolArray, cost: tuple[float, float] | None = None) -> float:
+        """Remember a set and its cost, risk and worst regret; return what it comes to."""
         key = columns.tobytes()
         if key not in self.met:
-            if value is None:
-                value = fit_set(self.environments, columns).expected(self.reach)
-            self.met[key] = (value, columns.copy())
-        return self.met[key][0]
+            if cost is None:
+                fits = fit_set(self.environments, columns)
+                cost = float(fits.risk), fits.worst
+            self.met[key] = (*cost, columns.copy())
+        return self._value(self.met[key])
 
-    def best(self, count: int) -> BoolArray:
-        """(count, d) the sets with the least expected errors."""
-        ranked = sorted(self.met.values(), key=lambda found: found[0])[:count]
-        return np.array([columns for _, columns in ranked])
+    def _value(self, found: tuple[float, float, BoolArray]) -> float:
+        return found[0] + self.reach**2 * found[1]
+
+    def ranked(self) -> tuple[BoolArray, Costs]:
+        """All sets met, those with the least expected errors first, and their costs."""
+        risk, worst, sets = zip(*sorted(self.met.values(), key=self._value), strict=True)
+        return np.array(sets), Costs(np.array(risk), np.array(worst))
 
     def backward(self, start: BoolArray) -> None:
         """From a set, take out the group whose leaving costs least, until none is left."""
@@ -124,11 +143,11 @@ class _Search:
             inside = [g for g in self.free if columns[self.members[g]].all()]
             if not inside:
                 return
-            values = state.without(self.reach, [self.members[g] for g in inside])
-            leaving = np.argsort(values, kind="stable")[: _step(len(inside))]
+            costs = state.without([self.members[g] for g in inside])
+            leaving = np.argsort(costs.expected(self.reach), kind="stable")[: _step(len(inside))]
             state = state.dropped(np.concatenate([self.members[inside[i]] for i in leaving]))
             columns = state.columns
-            self.note(columns, float(values[leaving[0]]) if len(leaving) == 1 else None)
+            self.note(columns, _only(costs, leaving))
 
     def forward(self, start: BoolArray) -> None:
         """From a set, take in the group whose coming helps most, until all are in."""
@@ -138,45 +157,56 @@ class _Search:
             outside = [g for g in self.free if not columns[self.members[g]].any()]
             if not outside:
                 return
-            values = state.with_more(self.reach, [self.members[g] for g in outside])
-            coming = np.argsort(values, kind="stable")[: _step(int(columns.sum()))]
+            costs = state.with_more([self.members[g] for g in outside])
+            count = _step(int(columns.sum()))
+            coming = np.argsort(costs.expected(self.reach), kind="stable")[:count]
             state = state.extended(np.concatenate([self.members[outside[i]] for i in coming]))
             columns = state.columns
-            self.note(columns, float(values[coming[0]]) if len(coming) == 1 else None)
+            self.note(columns, _only(costs, coming))
 
     def nested(self, order: FloatArray) -> None:
         """Try the groups with the largest values, one more at a time."""
         size = {g: float(np.max(order[self.members[g]])) for g in self.free}
-        columns = self.keep.copy()
         waiting = sorted(self.free, key=lambda g: -size[g])
         count = max(1, len(waiting) // SINGLY)
-        while waiting:
-            for g in waiting[:count]:
-                columns[self.members[g]] = True
-            waiting = waiting[count:]
-            self.note(columns)
+        path = [self.keep]
+        for start in range(0, len(waiting), count):
+            coming = [self.members[g] for g in waiting[start : start + count]]
+            path.append(_with(path[-1], np.concatenate(coming)))
+        if len(path) > 1:
+            found = evaluate_path(self.environments, np.array(path[1:]))
+            for columns, *cost in zip(path[1:], found.risk, found.worst, strict=True):
+                self.note(columns, (float(cost[0]), float(cost[1])))
 
     def refined(self) -> BoolArray:
         """The best set met, improved by single steps until none helps."""
-        value, best = min(self.met.values(), key=lambda found: found[0])
+        first = min(self.met.values(), key=self._value)
+        value, best = self._value(first), first[2]
         while True:
             state = SweptFit.of(self.environments, best)
             inside = [g for g in self.free if best[self.members[g]].all()]
             outside = [g for g in self.free if not best[self.members[g]].any()]
-            values = np.append(
-                state.without(self.reach, [self.members[g] for g in inside]),
-                state.with_more(self.reach, [self.members[g] for g in outside]),
+            sides = (
+                state.without([self.members[g] for g in inside]),
+                state.with_more([self.members[g] for g in outside]),
             )
+            values = np.concatenate([costs.expected(self.reach) for costs in sides])
             if len(values) == 0:
                 return best
-            first = int(np.argmin(values))
             changed = best.copy()
-            members = self.members[(inside + outside)[first]]
+            members = self.members[(inside + outside)[int(np.argmin(values))]]
             changed[members] = ~changed[members]
             found = self.note(changed)
             if not found < value - EQUAL * abs(value):
                 return best
             value, best = found, changed
+
+
+def _only(costs: Costs, chosen: IntArray) -> tuple[float, float] | None:
+    """Cost of the one step chosen; of several taken together it is not known."""
+    if len(chosen) > 1:
+        return None
+    return float(costs.risk[chosen[0]]), float(costs.worst[chosen[0]])
 
 
 def _step(size: int) -> int:
@@ -212,17 +242,17 @@ class SweptFit:
         risk = c - np.einsum("kit,kit->k", coef, b[:, chosen])
         return cls(environments, chosen, inverse, coef, risk)
 
-    def without(self, reach: float, groups: list[IntArray]) -> FloatArray:
-        """(m,) expected error when each group of columns leaves on its own."""
+    def without(self, groups: list[IntArray]) -> Costs:
+        """Costs of the m sets from which one of the groups of columns has left."""
         if groups and max(map(len, groups)) == 1:
-            return self._one_leaving(reach, 1 + np.concatenate(groups))
-        return np.array([self._leaving(reach, 1 + members) for members in groups])
+            return self._one_leaving(1 + np.concatenate(groups))
+        return self._side_by_side([self._leaving(1 + members) for members in groups])
 
-    def with_more(self, reach: float, groups: list[IntArray]) -> FloatArray:
-        """(m,) expected error when each group of columns comes in on its own."""
+    def with_more(self, groups: list[IntArray]) -> Costs:
+        """Costs of the m sets into which one of the groups of columns has come."""
         if groups and max(map(len, groups)) == 1:
-            return self._one_coming(reach, 1 + np.concatenate(groups))
-        return np.array([self._coming(reach, 1 + members) for members in groups])
+            return self._one_coming(1 + np.concatenate(groups))
+        return self._side_by_side([self._coming(1 + members) for members in groups])
 
     def dropped(self, members: IntArray) -> SweptFit:
         """The fit without some columns."""
@@ -249,7 +279,7 @@ class SweptFit:
         risk = c - np.einsum("kit,kit->k", coef, b[:, chosen])
         return SweptFit(self.environments, chosen, inverse, coef, risk)
 
-    def _one_leaving(self, reach: float, members: IntArray) -> FloatArray:
+    def _one_leaving(self, members: IntArray) -> Costs:
         """As `_leaving`, for every column at once.
 
         Without column j a fit loses u_j = P e_j coef_j / P_jj, so the gap between the pooled fit
@@ -272,9 +302,9 @@ class SweptFit:
             + diagonal[1:, :, None] * each**2
         )
         regret = np.einsum("kit,kit->k", gap, slope)[:, None] + (square - 2.0 * linear).sum(axis=2)
-        return self._all_expected(reach, risk, regret, len(self.chosen) - 1)
+        return self._costs(risk, regret, len(self.chosen) - 1)
 
-    def _one_coming(self, reach: float, members: IntArray) -> FloatArray:
+    def _one_coming(self, members: IntArray) -> Costs:
         """As `_coming`, for every column at once."""
         A, b, _ = self.environments.stacked
         inside = A[1:, self.chosen[:, None], self.chosen]
@@ -293,9 +323,9 @@ class SweptFit:
             new = added[0] - added[1:]
             regret += ((inside @ gap) * gap).sum(axis=1)
             regret += 2.0 * new * (cross[1:] * gap).sum(axis=1) + new**2 * own[1:]
-        return self._all_expected(reach, risk, regret, len(self.chosen) + 1)
+        return self._costs(risk, regret, len(self.chosen) + 1)
 
-    def _leaving(self, reach: float, members: IntArray) -> float:
+    def _leaving(self, members: IntArray) -> Costs:
         """Project the optimum on the sets without ``members``, in the metric of its curvature."""
         at = np.searchsorted(self.chosen, members)
         P = self.inverse[:, at][:, :, at]
@@ -306,9 +336,9 @@ class SweptFit:
         A = self.environments.stacked[0][1:, self.chosen[:, None], self.chosen]
         gap = coef[:1] - coef[1:]
         gap[:, at] = 0.0
-        return self._expected(reach, risk, gap, A, len(self.chosen) - len(at))
+        return self._of_gap(risk, gap, A, len(self.chosen) - len(at))
 
-    def _coming(self, reach: float, members: IntArray) -> float:
+    def _coming(self, members: IntArray) -> Costs:
         """Solve for the new coefficients first (Schur complement), then correct the others."""
         A, b, _ = self.environments.stacked
         cross = A[:, self.chosen[:, None], members]
@@ -320,22 +350,20 @@ class SweptFit:
         coef = np.concatenate([self.coef - moved @ added, added], axis=1)
         place = np.append(self.chosen, members)
         gap = coef[:1] - coef[1:]
-        return self._expected(reach, risk, gap, A[1:, place[:, None], place], len(place))
+        return self._of_gap(risk, gap, A[1:, place[:, None], place], len(place))
 
-    def _expected(
-        self, reach: float, risk: FloatArray, gap: FloatArray, A: FloatArray, size: int
-    ) -> float:
-        regret = np.einsum("kit,kit->k", gap, A @ gap)
-        return float(self._all_expected(reach, risk[:, None], regret[:, None], size)[0])
+    def _of_gap(self, risk: FloatArray, gap: FloatArray, A: FloatArray, size: int) -> Costs:
+        regret = (gap * (A @ gap)).sum(axis=(1, 2))
+        return self._costs(risk[:, None], regret[:, None], size)
 
-    def _all_expected(
-        self, reach: float, risk: FloatArray, regret: FloatArray, size: int
-    ) -> FloatArray:
-        """(m,) expected errors from risks (K + 1, m) and regrets (K, m)."""
-        beyond = np.maximum(regret - self.environments.noise(risk[1:], size), 0.0)
-        worst = beyond.max(axis=0, initial=0.0)
-        expected: FloatArray = np.maximum(risk[0], 0.0) + reach**2 * worst
-        return expected
+    def _costs(self, risk: FloatArray, regret: FloatArray, size: int) -> Costs:
+        """Costs from risks (K + 1, m) and regrets (K, m) of sets of one size."""
+        beyond = regret - self.environments.noise(risk[1:], size)
+        return Costs(np.maximum(risk[0], 0.0), beyond.max(axis=0, initial=0.0))
+
+    def _side_by_side(self, each: list[Costs]) -> Costs:
+        risk, worst = ([getattr(c, name) for c in each] for name in ("risk", "worst"))
+        return Costs(np.concatenate([[], *risk]), np.concatenate([[], *worst]))
 
 
 def _with(columns: BoolArray, members: IntArray) -> BoolArray:

@@ -19,17 +19,19 @@ GRID: Constant[tuple[float, ...]] = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 
 class Line:
     """E_k of one model: ``risk + k^2 regret``; ``own`` (K,) are the environments' own risks there.
 
-    ``regrets`` (K,) are those of the environments, none below zero.
+    ``regrets`` (K,) are those of the environments, none below zero. A further axis before these
+    indexes resamples.
     """
 
-    risk: float
+    risk: FloatArray | float
     regrets: FloatArray
     own: FloatArray
 
     def expected(self, reach: FloatArray) -> FloatArray:
         """(G,) squared error to expect."""
-        worst = float(self.regrets.max(initial=0.0))
-        expected: FloatArray = self.risk + reach**2 * worst
+        worst = self.regrets.max(axis=-1, initial=0.0)
+        expected: FloatArray = np.add.outer(self.risk, np.zeros_like(reach))
+        expected += np.multiply.outer(worst, reach**2)
         return expected
 
     def at_level(self, ratio: float) -> Line:
@@ -44,7 +46,7 @@ class Line:
 
 def break_even(model: Line, plain: Line) -> float:
     """Smallest reach from which on the model's expected error is no more than plain ERM's."""
-    price = model.risk - plain.risk
+    price = float(model.risk) - float(plain.risk)
     gain = float(plain.regrets.max(initial=0.0)) - float(model.regrets.max(initial=0.0))
     if price <= 0.0:
         return 0.0 if gain >= 0.0 else np.inf
@@ -58,7 +60,7 @@ def grid(reach: float) -> FloatArray:
 
 
 def band(
-    reach: FloatArray, line: Line, resampled: list[Line], spread: float
+    reach: FloatArray, line: Line, resampled: Line | None, spread: float
 ) -> tuple[FloatArray, FloatArray]:
     """(G,) lower and upper limits of the squared error in the worst environment to come.
 
@@ -74,9 +76,8 @@ def band(
     square = ((logs - mean) ** 2).sum(axis=0) if K else np.zeros_like(centre)
     freedom = max(K - 1, 0) + SETTINGS.spread_rows
     variance = (square + SETTINGS.spread_rows * spread**2) / freedom * (1.0 + 1.0 / max(K, 1))
-    if resampled:
-        drawn = [np.log(np.maximum(other.expected(reach), tiny)) for other in resampled]
-        variance = variance + np.var(drawn, axis=0)
+    if resampled is not None:
+        variance = variance + np.log(np.maximum(resampled.expected(reach), tiny)).var(axis=0)
     width = np.sqrt(variance)
     low = np.minimum(mean, centre) - stdtrit(freedom, SETTINGS.lower) * width
     high = np.maximum(mean, centre) + stdtrit(freedom, SETTINGS.upper) * width
@@ -86,14 +87,15 @@ def band(
 def draw(
     reach: FloatArray,
     lines: tuple[Line, Line],
-    resampled: list[tuple[Line, Line]],
-    left_out: list[BoolArray],
+    resampled: tuple[Line, Line] | None,
+    left_out: BoolArray,
     unit: str,
 ) -> ReachCurve:
-    """Put the curve together; ``lines`` and each of ``resampled`` are this model's and ERM's."""
+    """Put the curve together; ``lines`` and ``resampled`` are this model's and ERM's."""
     root = [np.sqrt(np.maximum(line.expected(reach), 0.0)) for line in lines]
     spread = SETTINGS.spread_labels if unit == BRIER else SETTINGS.spread
-    bands = [band(reach, lines[i], [pair[i] for pair in resampled], spread) for i in (0, 1)]
+    again = (None, None) if resampled is None else resampled
+    bands = [band(reach, line, a, spread) for line, a in zip(lines, again, strict=True)]
     return ReachCurve(
         reach=reach,
         error=root[0],

@@ -10,7 +10,7 @@ import numpy as np
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Budget, Constant
+from hetrisk.core.numerics.thresholds import Constant
 from hetrisk.core.reach.account import (
     column_prices,
     curve,
@@ -23,7 +23,8 @@ from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.regret import Environments, fit_set
-from hetrisk.core.reach.resampling import evaluate_sets, halves
+from hetrisk.core.reach.resampling import halves
+from hetrisk.core.reach.sets import evaluate_path
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.strength import choose_strength
 from hetrisk.core.reach.weights import fit_weighted, weight_gains
@@ -38,7 +39,6 @@ from hetrisk.core.result import (
 )
 
 LISTED: Constant[int] = 5  # columns named in a sentence
-MANY_COLUMNS: Budget[int] = 60  # beyond which only the best sets are looked at for other reaches
 # Measures the squared error of a model: its columns, its linear scores in place of them (or None),
 # and how much more each environment counts.
 Measure = Callable[[BoolArray, FloatArray | None, FloatArray], float]
@@ -97,17 +97,16 @@ def decide(
     chosen = choose_columns(environments, reach, groups, keep)
     path = take_back_path(environments, reach, groups, chosen.support)
     full = len(path) - 1  # the last set of the path is that of all columns
-    again = resampled(cells, environments, np.vstack([path, chosen.rivals]), reach)
-    removed = evaluate_sets(environments, path).removed(full)
+    again = resampled(cells, environments, path, chosen.rivals, reach)
+    removed = evaluate_path(environments, path).removed(full)
     enough = (removed >= SETTINGS.removed) | (settings.form == "directions")
     wanted = again.within_one_error(enough)
     at = wanted if enough[wanted] else full
     found = _FORMS[settings.form](cells, environments, path[at], reach)
     plain = _plain(environments)
-    sets = chosen.met if d <= MANY_COLUMNS else chosen.rivals
-    lines = again.lines(at, full)
+    met, lines = (chosen.met, chosen.costs), again.lines(at, full)
     levels = None if measure is None else (_level(measure, found), _level(measure, plain))
-    drawn = curve(environments, found.line, reach, sets, lines, unit, levels)
+    drawn = curve(environments, found.line, reach, *met, lines, unit, levels)
     agreement = again.agreement(at, full)
     verdict, reason = _verdict(found, drawn, agreement, varies, groups, environments, settings)
     if at == full and wanted != full:
@@ -121,7 +120,7 @@ def decide(
     if verdict != INVARIANT:
         found, lines = plain, again.lines(full, full)
         levels = None if levels is None else (levels[1], levels[1])
-        drawn = curve(environments, found.line, reach, sets, lines, unit, levels)
+        drawn = curve(environments, found.line, reach, *met, lines, unit, levels)
     prices = column_prices(environments, found.support, groups, reach)
     weighted = bool(found.multipliers.any())
     scores = leave_one_out(environments, chosen.rivals, reach, names, weighted)

@@ -25,18 +25,24 @@ STRENGTHS: Budget[tuple[float, ...]] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 
 
 def fit_directions(environments: Environments, reach: float) -> FloatArray:
-    """(p, t) coefficients at a reach, constant first."""
+    """(p, t) coefficients at a reach, constant first; one for each resample, if there are any."""
+    left, right = _penalty(environments)
     A, b, _ = environments.stacked
-    left, right = A[0].copy(), b[0].copy()
-    gap, moved = A[1:] - A[0], b[1:] - b[0]
-    metric = np.linalg.solve(A[0][None], np.concatenate([gap, moved], axis=2))
-    p = A.shape[-1]
-    share = reach**2 * environments.share
-    weighted = share[:, None, None] * gap
-    left += (weighted @ metric[:, :, :p]).sum(axis=0)
-    right += (weighted @ metric[:, :, p:]).sum(axis=0)
-    coef: FloatArray = np.linalg.solve(left, right)
+    left, right = A[..., 0, :, :] + reach**2 * left, b[..., 0, :, :] + reach**2 * right
+    coef: FloatArray = np.linalg.solve(left, right).astype(np.float64, copy=False)
     return coef
+
+
+def _penalty(environments: Environments) -> tuple[FloatArray, FloatArray]:
+    """The two sides of the normal equations of the penalty: (p, p) and (p, t)."""
+    A, b, _ = environments.stacked
+    every = np.concatenate([A, b], axis=-1)
+    gap = every[..., 1:, :, :] - every[..., :1, :, :]
+    metric = np.linalg.solve(A[..., :1, :, :], gap)
+    p = A.shape[-1]
+    weighted = environments.share[..., None, None] * gap[..., :p]
+    both = (weighted @ metric).sum(axis=-3)
+    return both[..., :p], both[..., p:]
 
 
 def direction_path(environments: Environments) -> list[FloatArray]:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import f, norm
 
 from hetrisk.core.numerics.cells import CellMoments
-from hetrisk.core.numerics.floors import TINY, TRACE_OF_A_ROW
+from hetrisk.core.numerics.floors import ROUNDING, TINY, TRACE_OF_A_ROW
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.numerics.thresholds import Constant
 from hetrisk.core.reach.regret import Environments, Fits, fit_set
@@ -55,20 +55,34 @@ class Heterogeneity:
 
 def environments_of(cells: CellMoments, n_targets: int) -> Environments:
     """Moments of the environments of one partition; those without rows are left out."""
-    weight, held = cells.weight.sum(axis=1), cells.held
-    pooled = cells.gram.sum(axis=(0, 1)) / weight.sum()
-    rows = cells.effective_rows[held]
-    added = (TRACE_OF_A_ROW / rows)[:, None, None]
-    gram = cells.gram.sum(axis=1)[held] / weight[held, None, None]
+    held = cells.held
+    weight, square = cells.weight[held].sum(axis=1), cells.square[held].sum(axis=1)
+    return completed(weight, square, cells.gram[held].sum(axis=1), n_targets)
+
+
+def completed(
+    weight: FloatArray, square: FloatArray, gram: FloatArray, n_targets: int, phi: float = 1.0
+) -> Environments:
+    """Environments from the sums over their rows: weight and its square (K,), z z' (K, q, q).
+
+    Further axes before these index resamples.
+    """
+    total = weight.sum(axis=-1, keepdims=True)
+    held = weight > ROUNDING * total
+    each = np.where(held, weight, 1.0)
+    rows = np.where(held, each**2 / np.where(held, square, 1.0), 1.0)
+    pooled = gram.sum(axis=-3) / total[..., None]
+    every = pooled[..., None, :, :]
+    own = np.where(held[..., None, None], gram / each[..., None, None], every)
+    added = (TRACE_OF_A_ROW / rows)[..., None, None]
     return Environments(
-        gram=(gram + added * pooled) / (1.0 + added),
+        gram=(own + added * every) / (1.0 + added),
         rows=rows,
-        share=weight[held] / weight.sum(),
-        partition=np.zeros(len(rows), dtype=np.int64),
+        share=np.where(held, weight / total, 0.0),
+        partition=np.zeros(weight.shape[-1], dtype=np.int64),
         pooled=pooled,
-        n_rows=float(weight.sum() ** 2 / cells.square.sum()),
         n_targets=n_targets,
-        phi=np.ones(len(rows)),
+        phi=np.where(held, phi, 0.0),
     )
 
 

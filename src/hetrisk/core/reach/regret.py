@@ -33,6 +33,9 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 class Environments:
     """Moments of K environments, perhaps of several partitions, and of all rows.
 
+    Further axes before these, if any, index resamples of the rows. An environment without rows in
+    one of them has no share there, the moments of all rows and a phi of zero: it shows no regret.
+
     Attributes
     ----------
     gram : (K, q, q) mean of z z' in each environment, z = (1, x, y); targets last.
@@ -40,7 +43,6 @@ class Environments:
     share : (K,) of the rows of the partition the environment belongs to.
     partition : (K,) number of that partition.
     pooled : (q, q) mean of z z' over all rows.
-    n_rows : effective rows of all.
     n_targets : t.
     phi : (K,) noise of the coefficients relative to that of constant variance.
     null : where the environments were made from y, the same environments made from targets of one
@@ -54,7 +56,6 @@ class Environments:
     share: FloatArray
     partition: IntArray
     pooled: FloatArray
-    n_rows: float
     n_targets: int
     phi: FloatArray
     null: tuple[Environments, ...] = ()
@@ -69,20 +70,20 @@ class Environments:
     def stacked(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """A (K + 1, p, p), b (K + 1, p, t), c (K + 1,): all rows first, then the environments."""
         p = 1 + self.n_columns
-        every = np.concatenate([self.pooled[None], self.gram])
-        A = every[:, :p, :p].copy()
-        diagonal = np.einsum("kii->ki", A)
-        size = np.diag(self.pooled)[:p]
+        every = np.concatenate([self.pooled[..., None, :, :], self.gram], axis=-3)
+        A = every[..., :p, :p].copy()
+        diagonal = np.einsum("...ii->...i", A)
+        size = np.diagonal(self.pooled, axis1=-2, axis2=-1)[..., None, :p]
         # A column that repeats others stays solvable; one that never varies gets zero.
         diagonal += SINGULAR * np.where(size > 0, size, 1.0)
-        return A, every[:, :p, p:], np.einsum("kii->k", every[:, p:, p:])
+        return A, every[..., :p, p:], np.trace(every[..., p:, p:], axis1=-2, axis2=-1)
 
     def noise(self, own: FloatArray, size: IntArray | int) -> FloatArray:
         """(K, m) mean regret of chance alone, for m sets of ``size`` (m,) coefficients.
 
         ``own`` (K, m) are the risks of the environments' own fits.
         """
-        rows, share, phi = (x[:, None] for x in (self.rows, self.share, self.phi))
+        rows, share, phi = (x[..., None] for x in (self.rows, self.share, self.phi))
         variance = np.maximum(own, 0.0) * rows / np.maximum(rows - size, 1.0)
         chance: FloatArray = phi * variance * size / rows * (1.0 - share)
         return chance
@@ -99,7 +100,6 @@ class Environments:
             self.share[keep] / np.maximum(rest, ROUNDING),
             self.partition[keep],
             left,
-            self.n_rows * (1.0 - share),
             self.n_targets,
             self.phi[keep],
         )
@@ -109,6 +109,8 @@ class Environments:
 class Fits:
     """Least squares on one set of columns: pooled, and in every environment.
 
+    Further axes before these are those of the environments.
+
     Attributes
     ----------
     coef : (K + 1, p, t) coefficients, constant first, zero off the set; all rows first.
@@ -117,7 +119,7 @@ class Fits:
     """
 
     coef: FloatArray
-    risk: float
+    risk: FloatArray
     own: FloatArray
     regret: FloatArray
     chance: FloatArray
@@ -128,27 +130,33 @@ class Fits:
         beyond: FloatArray = np.maximum(self.regret - self.chance, 0.0)
         return beyond
 
+    @property
+    def worst(self) -> float:
+        """The largest regret beyond chance."""
+        return float(self.excess.max(initial=0.0))
+
     def expected(self, reach: float) -> float:
         """E_k: the squared error to expect at this reach."""
-        return self.risk + reach**2 * float(self.excess.max(initial=0.0))
+        return float(self.risk) + reach**2 * self.worst
 
 
 def fit_set(environments: Environments, columns: BoolArray) -> Fits:
     """Fit y on a constant and some columns, pooled and in every environment."""
     A, b, c = environments.stacked
     chosen = np.flatnonzero(np.append(True, columns))
-    sub = A[:, chosen][:, :, chosen]
-    solved = np.linalg.solve(sub, b[:, chosen])
-    risk = c - np.einsum("kit,kit->k", solved, b[:, chosen])
-    gap = solved[:1] - solved[1:]
-    regret = np.einsum("kit,kij,kjt->k", gap, sub[1:], gap)
+    sub, right = A[..., chosen[:, None], chosen], b[..., chosen, :]
+    solved = np.linalg.solve(sub, right)
+    risk = c - (solved * right).sum(axis=(-2, -1))
+    gap = solved[..., :1, :, :] - solved[..., 1:, :, :]
+    regret = (gap * (sub[..., 1:, :, :] @ gap)).sum(axis=(-2, -1))
     coef = np.zeros_like(b)
-    coef[:, chosen] = solved
-    chance = environments.noise(risk[1:, None], len(chosen))[:, 0]
+    coef[..., chosen, :] = solved
+    chance = environments.noise(risk[..., 1:, None], len(chosen))[..., 0]
     if environments.null:
-        shown = float(np.mean([fit_set(e, columns).excess.max() for e in environments.null]))
+        shown = float(np.mean([fit_set(e, columns).worst for e in environments.null]))
         chance = chance + shown - environments.spared
-    return Fits(coef, max(float(risk[0]), 0.0), np.maximum(risk[1:], 0.0), regret, chance)
+    risk = np.maximum(risk, 0.0)
+    return Fits(coef, risk[..., 0], risk[..., 1:], regret, chance)
 
 
 def sparing(environments: Environments, sets: list[BoolArray]) -> Environments:
@@ -160,9 +168,9 @@ def sparing(environments: Environments, sets: list[BoolArray]) -> Environments:
 
 def regret_of(environments: Environments, coef: FloatArray, own: Fits) -> FloatArray:
     """(K,) regret of any linear model (p, t) against each environment's own fit."""
-    gap = coef - own.coef[1:]
-    A = environments.stacked[0][1:]
-    regret: FloatArray = np.einsum("kit,kij,kjt->k", gap, A, gap)
+    gap = coef[..., None, :, :] - own.coef[..., 1:, :, :]
+    A = environments.stacked[0][..., 1:, :, :]
+    regret: FloatArray = (gap * (A @ gap)).sum(axis=(-2, -1))
     return regret
 
 
@@ -173,19 +181,19 @@ def gradient_shift(environments: Environments, coef: FloatArray) -> FloatArray:
     its regret; a model that is equally far from the best fit of every environment shows none.
     """
     A, b, _ = environments.stacked
-    gradient = A @ coef - b
-    gap = gradient[1:] - gradient[0]
-    shift = np.einsum("kit,kit->k", gap, np.linalg.solve(A[1:], gap))
-    noise = environments.noise(risk_of(environments, coef)[1:, None], len(coef))[:, 0]
-    beyond: FloatArray = shift - noise
+    gradient = A @ coef[..., None, :, :] - b
+    gap = gradient[..., 1:, :, :] - gradient[..., :1, :, :]
+    shift = (gap * np.linalg.solve(A[..., 1:, :, :], gap)).sum(axis=(-2, -1))
+    risk = risk_of(environments, coef)[..., 1:, None]
+    beyond: FloatArray = shift - environments.noise(risk, coef.shape[-2])[..., 0]
     return beyond
 
 
 def risk_of(environments: Environments, coef: FloatArray) -> FloatArray:
     """(K + 1,) squared error of any linear model (p, t): over all rows, then by environment."""
     A, b, c = environments.stacked
-    square = np.einsum("it,kij,jt->k", coef, A, coef)
-    risk: FloatArray = np.maximum(c - 2.0 * np.einsum("it,kit->k", coef, b) + square, 0.0)
+    coef = coef[..., None, :, :]
+    risk: FloatArray = np.maximum(c + (coef * (A @ coef - 2.0 * b)).sum(axis=(-2, -1)), 0.0)
     return risk
 
 
@@ -196,9 +204,9 @@ def combined(parts: list[Environments]) -> Environments:
         return first
     return replace(
         first,
-        gram=np.concatenate([part.gram for part in parts]),
-        rows=np.concatenate([part.rows for part in parts]),
-        share=np.concatenate([part.share for part in parts]),
-        partition=np.concatenate([np.full(len(e.rows), i) for i, e in enumerate(parts)]),
-        phi=np.concatenate([part.phi for part in parts]),
+        gram=np.concatenate([part.gram for part in parts], axis=-3),
+        rows=np.concatenate([part.rows for part in parts], axis=-1),
+        share=np.concatenate([part.share for part in parts], axis=-1),
+        partition=np.repeat(np.arange(len(parts)), [e.rows.shape[-1] for e in parts]),
+        phi=np.concatenate([part.phi for part in parts], axis=-1),
     )

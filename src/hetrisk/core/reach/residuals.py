@@ -65,7 +65,7 @@ def _line(X: FloatArray, y: FloatArray, codes: IntArray, risk: float | None) -> 
     rows = Rows(X, y, np.ones(len(y)))
     cells = cell_moments(Held(rows), Gaussian(), _Given(codes), FOLDS)
     fits = heterogeneity(cells, 1).fits
-    own = fits.own if risk is None else fits.own + max(risk - fits.risk, 0.0)
+    own = fits.own if risk is None else fits.own + max(risk - float(fits.risk), 0.0)
     return Line(fits.risk if risk is None else risk, fits.excess, own)
 
 

@@ -14,7 +14,7 @@ from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.regret import Environments, gradient_shift, risk_of
-from hetrisk.core.reach.resampling import halves
+from hetrisk.core.reach.resampling import halves, other_half
 
 # Times the reach.
 STRENGTHS: Budget[tuple[float, ...]] = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -22,14 +22,10 @@ STRENGTHS: Budget[tuple[float, ...]] = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2
 
 def choose_strength(cells: list[CellMoments], environments: Environments, reach: float) -> float:
     """The strength whose expected error at the reach is least on rows it was not fitted to."""
-    pairs = halves(cells, environments)
-    losses = []
+    sides, losses = halves(cells, environments), []
     for times in STRENGTHS:
-        risk, shift = [], []
-        for fitted, other in pairs:
-            coef = fit_directions(fitted, times * reach)
-            risk.append(risk_of(other, coef)[0])
-            shift.append(gradient_shift(other, coef))
-        worst = max(float(np.mean(shift, axis=0).max()), 0.0)
-        losses.append(float(np.mean(risk)) + reach**2 * worst)
+        coef = other_half(fit_directions(sides, times * reach))
+        risk = risk_of(sides, coef)[:, 0]
+        worst = max(float(gradient_shift(sides, coef).mean(axis=0).max()), 0.0)
+        losses.append(float(risk.mean()) + reach**2 * worst)
     return STRENGTHS[int(np.argmin(losses))] * reach

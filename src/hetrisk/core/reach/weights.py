@@ -19,13 +19,14 @@ chance counts as none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.regret import Environments, Fits, fit_set, regret_of, risk_of
+from hetrisk.core.reach.resampling import other_half
 from hetrisk.core.reach.settings import SETTINGS
 
 STEPS: Budget[int] = 60  # of the ascent on the multipliers
@@ -41,6 +42,8 @@ class WeightedFit:
     ----------
     coef : (p, t) coefficients, constant first, zero off the set.
     multipliers : (K,) w_e; zero where the plain fit is within chance everywhere.
+
+    Further axes before these are those of the environments.
     """
 
     coef: FloatArray
@@ -50,85 +53,117 @@ class WeightedFit:
 def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -> WeightedFit:
     """Minimise risk plus k^2 times the tail of the regrets beyond chance, on some columns."""
     fits = fit_set(environments, columns)
-    best = WeightedFit(fits.coef[0], np.zeros(len(environments.rows)))
     if reach == 0 or not fits.excess.any():
-        return best
-    chosen = np.flatnonzero(np.append(True, columns))
-    A, b = (m[:, chosen] for m in environments.stacked[:2])
-    problem = _Problem(A[:, :, chosen], b, fits.coef[1:, chosen], fits.chance)
-    most, strength = environments.share / SETTINGS.tail, reach**2
-    coef, multipliers, least = fits.coef[0, chosen], np.zeros(len(most)), np.inf
+        return WeightedFit(fits.coef[..., 0, :, :], np.zeros_like(environments.share))
+    problem = _problem(environments, fits, columns)
+    best = _start(fits, problem.chosen)
+    found = best
+    running: BoolArray = np.asarray(fits.excess.any(axis=-1))
     for step in range(STEPS):
-        beyond = problem.beyond(coef)
-        tail = heaviest(beyond, most)
-        value = problem.risk(coef) + strength * float(tail @ beyond)
-        if value < least:
-            least, best = value, WeightedFit(_spread(coef, chosen, best.coef), multipliers)
-        if step and strength * float((tail - multipliers) @ beyond) <= TOL * problem.scale:
-            break  # the duality gap: no weights could raise the least value by more
+        beyond = problem.beyond(found.coef)
+        tail = heaviest(beyond, problem.most)
+        value = problem.risk(found.coef) + reach**2 * (tail * beyond).sum(axis=-1)
+        best = best.or_less(replace(found, value=value), running)
+        if step:  # the duality gap: no weights could raise the least value by more
+            gap = reach**2 * ((tail - found.multipliers) * beyond).sum(axis=-1)
+            running = running & (gap > TOL * problem.scale)
+        if not running.any():
+            break
         # Frank and Wolfe 1956: towards the weights that are the worst for this fit.
-        multipliers = multipliers + 2.0 / (step + 2.0) * (tail - multipliers)
-        coef = problem.solved(strength * multipliers)
-    return best
+        towards = found.multipliers + 2.0 / (step + 2.0) * (tail - found.multipliers)
+        found = _State(problem.solved(reach**2 * towards), towards, value)
+    coef = np.zeros_like(fits.coef[..., 0, :, :])
+    coef[..., problem.chosen, :] = best.coef
+    return WeightedFit(coef, best.multipliers)
+
+
+@dataclass(frozen=True)
+class _State:
+    """A fit (s, t) on the columns of the set, its multipliers (K,) and the value it attains."""
+
+    coef: FloatArray
+    multipliers: FloatArray
+    value: FloatArray
+
+    def or_less(self, other: _State, running: BoolArray) -> _State:
+        """This, or where it attains less and is still running, the other."""
+        less = running & (other.value < self.value)
+        return _State(
+            np.where(less[..., None, None], other.coef, self.coef),
+            np.where(less[..., None], other.multipliers, self.multipliers),
+            np.where(less, other.value, self.value),
+        )
+
+
+def _start(fits: Fits, chosen: IntArray) -> _State:
+    coef = fits.coef[..., 0, chosen, :]
+    return _State(coef, np.zeros_like(fits.own), np.full(coef.shape[:-2], np.inf))
 
 
 @dataclass(frozen=True)
 class _Problem:
-    """Moments A (K + 1, s, s) and b (K + 1, s, t), all rows first; fits of the environments."""
+    """Moments A (K + 1, s, s) and b (K + 1, s, t), all rows first; fits of the environments.
+
+    ``chosen`` (s,) are the coefficients of the set, ``most`` (K,) the largest multipliers and
+    ``scale`` the sum of squares that gaps are compared with.
+    """
 
     A: FloatArray
     b: FloatArray
     own: FloatArray
     chance: FloatArray
-
-    @property
-    def scale(self) -> float:
-        """What the target's moments are about: sums of squares that gaps are compared with."""
-        return float((self.own * self.b[1:]).sum(axis=(1, 2)).max())
+    chosen: IntArray
+    most: FloatArray
+    scale: FloatArray
 
     def beyond(self, coef: FloatArray) -> FloatArray:
         """(K,) regret beyond chance."""
-        gap = coef - self.own
-        beyond: FloatArray = (gap * (self.A[1:] @ gap)).sum(axis=(1, 2)) - self.chance
+        gap = coef[..., None, :, :] - self.own
+        square = (gap * (self.A[..., 1:, :, :] @ gap)).sum(axis=(-2, -1))
+        beyond: FloatArray = square - self.chance
         return beyond
 
-    def risk(self, coef: FloatArray) -> float:
+    def risk(self, coef: FloatArray) -> FloatArray:
         """Squared error over all rows, less the sum of squares of the target."""
-        return float((coef * (self.A[0] @ coef - 2.0 * self.b[0])).sum())
+        slope = self.A[..., 0, :, :] @ coef - 2.0 * self.b[..., 0, :, :]
+        risk: FloatArray = (coef * slope).sum(axis=(-2, -1))
+        return risk
 
     def solved(self, extra: FloatArray) -> FloatArray:
         """(s, t) least squares with environments counted ``extra`` times more."""
-        weight = np.append(1.0, extra)
-        left, right = (np.tensordot(weight, m, axes=1) for m in (self.A, self.b))
+        left, right = (
+            m[..., 0, :, :] + np.einsum("...k,...kij->...ij", extra, m[..., 1:, :, :])
+            for m in (self.A, self.b)
+        )
         solved: FloatArray = np.linalg.solve(left, right)
         return solved
 
 
-def _spread(coef: FloatArray, chosen: IntArray, like: FloatArray) -> FloatArray:
-    """Coefficients of the set among those of all columns."""
-    spread = np.zeros_like(like)
-    spread[chosen] = coef
-    return spread
+def _problem(environments: Environments, fits: Fits, columns: BoolArray) -> _Problem:
+    A, b, _ = environments.stacked
+    chosen = np.flatnonzero(np.append(True, columns))
+    A, b, own = A[..., chosen[:, None], chosen], b[..., chosen, :], fits.coef[..., 1:, chosen, :]
+    explained = (own * b[..., 1:, :, :]).sum(axis=(-2, -1))
+    scale = np.where(environments.share > 0.0, explained, 0.0).max(axis=-1)
+    return _Problem(A, b, own, fits.chance, chosen, environments.share / SETTINGS.tail, scale)
 
 
-def weight_gains(
-    pairs: list[tuple[Environments, Environments]], columns: BoolArray, reach: float
+def weight_gains(sides: Environments, columns: BoolArray, reach: float) -> FloatArray:
+    """(m,) what weights fitted to the other half of the rows gain on each of m `halves`."""
+    fits = fit_set(sides, columns)
+    models = (fits.coef[..., 0, :, :], fit_weighted(sides, columns, reach).coef)
+    plain, weighted = (_objective(sides, fits, other_half(coef), reach) for coef in models)
+    return plain - weighted
+
+
+def _objective(
+    environments: Environments, fits: Fits, coef: FloatArray, reach: float
 ) -> FloatArray:
-    """(m,) what weights fitted to one half of the rows gain on the other, for m pairs of halves."""
-    gains = []
-    for fitted, other in pairs:
-        fits = fit_set(other, columns)
-        models = (fit_weighted(fitted, columns, reach).coef, fit_set(fitted, columns).coef[0])
-        weighted, plain = (_objective(other, fits, coef, reach) for coef in models)
-        gains.append(plain - weighted)
-    return np.array(gains)
-
-
-def _objective(environments: Environments, fits: Fits, coef: FloatArray, reach: float) -> float:
     """Risk plus k^2 times the tail of the regrets beyond chance."""
     beyond = regret_of(environments, coef, fits) - fits.chance
-    tail = float(heaviest(beyond, environments.share / SETTINGS.tail) @ beyond)
-    return float(risk_of(environments, coef)[0]) + reach**2 * tail
+    tail = (heaviest(beyond, environments.share / SETTINGS.tail) * beyond).sum(axis=-1)
+    objective: FloatArray = risk_of(environments, coef)[..., 0] + reach**2 * tail
+    return objective
 
 
 def heaviest(values: FloatArray, most: FloatArray) -> FloatArray:
@@ -136,9 +171,10 @@ def heaviest(values: FloatArray, most: FloatArray) -> FloatArray:
 
     Values below zero get none: the rest of the weight then stands for no environment at all.
     """
-    order = np.argsort(-values, kind="stable")
-    filled = np.minimum(np.cumsum(most[order]), 1.0)
+    order = np.argsort(-values, axis=-1, kind="stable")
+    filled = np.minimum(np.take_along_axis(most, order, -1).cumsum(axis=-1), 1.0)
+    filled[..., 1:] -= filled[..., :-1].copy()
     weights = np.empty_like(values)
-    weights[order] = np.diff(np.append(0.0, filled))
+    np.put_along_axis(weights, order, filled, -1)
     heaviest: FloatArray = np.where(values > 0.0, weights, 0.0)
     return heaviest

@@ -1,0 +1,127 @@
+"""Several sets of columns side by side: the risk and the regrets of each.
+
+Sets along a path, each holding the one before, cost one factorisation together: with columns in
+the order in which they come in, the Cholesky factor of a set is a leading block of that of the
+last (A = L L'). Whether environments are those of all rows or of many resamples of them
+(`hetrisk.core.reach.resampling`), nothing here loops over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.reach.regret import Environments, fit_set
+from hetrisk.core.reach.settings import SETTINGS
+
+
+@dataclass(frozen=True)
+class SetErrors:
+    """Risk (m,) and regrets (m, K) of m sets of columns, on all rows or (first axis) in resamples.
+
+    ``own`` (m, K) are the risks of the environments' own fits, ``mean`` (m,) the regrets over all
+    rows.
+    """
+
+    risk: FloatArray
+    regrets: FloatArray
+    own: FloatArray
+    mean: FloatArray
+
+    @property
+    def worst(self) -> FloatArray:
+        """(m,) the largest regret of each set."""
+        worst: FloatArray = self.regrets.max(axis=-1, initial=0.0)
+        return worst
+
+    def expected(self, reach: float) -> FloatArray:
+        """(m,) E_k of each set."""
+        expected: FloatArray = self.risk + reach**2 * self.worst
+        return expected
+
+    def removed(self, full: int) -> FloatArray:
+        """(m,) share of the mean regret of all columns, set number ``full``, that is gone.
+
+        Where y given a set of columns is the same everywhere, all of it is. Where little is gone,
+        the relation of the columns that stay moves as well, and a set that seems to pay for the
+        worst environment pays for that one alone.
+        """
+        of_all = self.mean[..., full, None]
+        gone: FloatArray = (of_all - self.mean) / np.maximum(of_all, TINY)
+        return gone
+
+    def best(self, reach: float, full: int, removed: float = SETTINGS.removed) -> IntArray:
+        """Number of the set with the least E_k that removes enough of the regret, or ``full``."""
+        passes = self.removed(full) >= removed
+        passes[..., full] = True
+        best: IntArray = np.where(passes, self.expected(reach), np.inf).argmin(axis=-1)
+        return best
+
+    def beside(self, other: SetErrors) -> SetErrors:
+        """These sets, and then the other ones."""
+        pairs, axis = zip(self.parts, other.parts, strict=True), self.risk.ndim - 1
+        return SetErrors(*(np.concatenate(pair, axis=axis) for pair in pairs))
+
+    @property
+    def parts(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The four arrays."""
+        return self.risk, self.regrets, self.own, self.mean
+
+
+def joined(batches: list[SetErrors]) -> SetErrors:
+    """The same sets in several batches of resamples."""
+    if len(batches) == 1:
+        return batches[0]
+    return SetErrors(*map(np.concatenate, zip(*(b.parts for b in batches), strict=True)))
+
+
+def evaluate_sets(environments: Environments, sets: Iterable[BoolArray]) -> SetErrors:
+    """Fit m sets of columns, each on its own."""
+    each = [fit_set(environments, columns) for columns in sets]
+    regrets = np.stack([fits.excess for fits in each], axis=-2)
+    risk = np.stack([fits.risk for fits in each], axis=-1)
+    own = np.stack([fits.own for fits in each], axis=-2)
+    return SetErrors(risk, regrets, own, _over_all(environments, regrets))
+
+
+def evaluate_path(environments: Environments, path: BoolArray) -> SetErrors:
+    """Fit m sets of columns, each of which holds the one before: one factorisation.
+
+    For the leading block L_s of L, w = L^-1 b gives the risk c - |w_s|^2 of a set and its
+    coefficients L_s^-T w_s, which are those of L' x = (w_s, 0).
+    """
+    A, b, c = environments.stacked
+    place = _in_order_of_entry(path)
+    A, b = A[..., place[:, None], place], b[..., place, :]
+    size = 1 + path.sum(axis=1)
+    factor = np.linalg.cholesky(A)
+    white = np.linalg.solve(factor, b)[..., None, :]
+    prefix = np.arange(len(place))[:, None, None] < size[:, None]
+    right = np.where(prefix, white, 0.0)
+    risk = np.maximum(c[..., None] - (right**2).sum(axis=(-3, -1)), 0.0)
+    flat = right.reshape(*right.shape[:-2], -1)
+    coef = np.linalg.solve(np.swapaxes(factor, -1, -2), flat)
+    gap = coef[..., :1, :, :] - coef[..., 1:, :, :]
+    square = (gap * (A[..., 1:, :, :] @ gap)).sum(axis=-2)
+    regret = square.reshape(*square.shape[:-1], len(path), -1).sum(axis=-1)
+    chance = environments.noise(risk[..., 1:, :], size)
+    regrets = np.swapaxes(np.maximum(regret - chance, 0.0), -1, -2)
+    own = np.swapaxes(risk[..., 1:, :], -1, -2)
+    return SetErrors(risk[..., 0, :], regrets, own, _over_all(environments, regrets))
+
+
+def _in_order_of_entry(path: BoolArray) -> IntArray:
+    """Positions of the constant and of the columns of the last set, the first to come in first."""
+    entry = (~path).sum(axis=0)
+    order = np.argsort(entry, kind="stable")
+    return np.append(0, 1 + order[: int(path[-1].sum())])
+
+
+def _over_all(environments: Environments, regrets: FloatArray) -> FloatArray:
+    """(m,) mean of regrets (m, K) over all rows."""
+    mean: FloatArray = (regrets * environments.share[..., None, :]).sum(axis=-1)
+    return mean
