@@ -31,8 +31,7 @@ from hetrisk.core.result import (
     SearchResult,
     SearchSettings,
 )
-
-FEWEST_ROWS = 40  # below which, or with fewer than 3 a coefficient, nothing is looked for
+from hetrisk.core.settings import THRESHOLDS
 
 
 def error_unit(family: Family) -> str:
@@ -178,7 +177,7 @@ def step(
 
 def too_few(rows: RowSource) -> str:
     """Why nothing was looked for."""
-    needed = max(FEWEST_ROWS, 3 * (1 + rows.n_features))
+    needed = THRESHOLDS.rows_needed(rows.n_features)
     return (
         f"Not searched: {rows.n_rows} rows are too few for {rows.n_features} columns; at least "
         f"{needed} are needed. The model is plain ERM on all columns."

@@ -13,7 +13,6 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import IntArray, RowSource
 from hetrisk.core.paper import loop
 from hetrisk.core.pricing import (
-    FEWEST_ROWS,
     plain_result,
     priced,
     too_few,
@@ -24,6 +23,7 @@ from hetrisk.core.result import (
     SearchResult,
     SearchSettings,
 )
+from hetrisk.core.settings import THRESHOLDS
 from hetrisk.core.told import decided, source_record, test_sources
 from hetrisk.core.untold import ask_the_rows
 
@@ -34,9 +34,12 @@ def discover(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
 ) -> SearchResult:
     """Search standardised rows for relations that differ between environments."""
-    if rows.n_rows < max(FEWEST_ROWS, 3 * (1 + rows.n_features)):
+    if rows.n_rows < THRESHOLDS.rows_needed(rows.n_features):
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
-    tested = test_sources(rows, family, settings)
+    # Where no hint speaks the questions follow: two chances to be wrong share the level.
+    both = bool(settings.hints) and settings.environments is None
+    level = THRESHOLDS.alpha / 2 if both else THRESHOLDS.alpha
+    tested = test_sources(rows, family, settings, level)
     used = [t for t in tested if t.used]
     if used:
         return decided(rows, family, groups, settings, tested, used)
@@ -45,7 +48,7 @@ def discover(
     if settings.reach == 0:
         found = plain_result(rows, family, groups, settings, HOMOGENEOUS, NO_SHIFT)
     else:
-        found = ask_the_rows(rows, family, groups, settings)
+        found = ask_the_rows(rows, family, groups, settings, level)
     records = tuple(source_record(t, settings) for t in tested)
     return replace(found, sources=(*records, *found.sources))
 

@@ -7,6 +7,7 @@ is used; it decides nothing. docs/thresholds.md is made from this.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from hetrisk.core.numerics.thresholds import assumed, conventional, derived, measured, threshold
 
@@ -17,9 +18,13 @@ class Thresholds:
 
     alpha: float = threshold(
         0.02,
-        "level of all tests together, each question its share, each family of tests within a "
-        "question corrected (Holm 1979)",
-        conventional("between 0.01 and 0.05"),
+        "level of all tests of one fit together: named environments have all of it; hints half, "
+        "and the questions that follow where none speaks the other half; families of tests are "
+        "corrected for (Holm 1979)",
+        measured(
+            "conventional between 0.01 and 0.05; at 0.01 less is found, at 0.02 no more is harmed "
+            "(docs/research/hidden.md)"
+        ),
     )
     regret_left: float = threshold(
         0.5,
@@ -104,6 +109,13 @@ class Thresholds:
     )
     fewest_rows: int = threshold(
         5,
-        "a column, below which nothing is searched for",
-        conventional("a usual level"),
+        "rows a column, of eight columns at least, below which nothing is searched for",
+        conventional("five to ten rows a coefficient"),
     )
+
+    def rows_needed(self, n_columns: int) -> int:
+        """Rows below which nothing is searched for."""
+        return self.fewest_rows * max(n_columns, 8)
+
+
+THRESHOLDS: Final = Thresholds()

@@ -50,9 +50,11 @@ class Tested:
     used: bool
 
 
-def test_sources(rows: RowSource, family: Family, settings: SearchSettings) -> list[Tested]:
+def test_sources(
+    rows: RowSource, family: Family, settings: SearchSettings, level: float
+) -> list[Tested]:
     """Test every source: the best of its partitions, corrected for their number (Bonferroni)
-    and, over the sources, by Holm's step-down rule.
+    and, over the sources, by Holm's step-down rule; all of them together at ``level``.
     """
     proposals = [hinted(rows, family, column) for column in settings.hints]
     if settings.environments is not None:
@@ -66,7 +68,7 @@ def test_sources(rows: RowSource, family: Family, settings: SearchSettings) -> l
             best.append((several[first], found[first], p_value))
     corrected = holm(np.array([p for _, _, p in best]))
     return [
-        Tested(proposal, found, float(p), bool(p < SETTINGS.alpha))
+        Tested(proposal, found, float(p), bool(p < level))
         for (proposal, found, _), p in zip(best, corrected, strict=True)
     ]
 

@@ -37,11 +37,11 @@ from hetrisk.core.sources.sets import EnvironmentGrams
 
 
 def ask_the_rows(
-    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
+    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings, level: float
 ) -> SearchResult:
-    """Environments that nobody named: ask the rows, and price the answer."""
+    """Ask the rows, all tests together at ``level``, and price the answer."""
     d = rows.n_features
-    answer = ask(rows, family, groups, settings.kept(d))
+    answer = ask(rows, family, groups, settings.kept(d), level)
     if answer.verdict == UNSEARCHED:
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
     partition, null = _blamed(answer, rows, family)

@@ -12,11 +12,6 @@ from hetrisk.core.numerics.thresholds import budget, conventional, measured, thr
 class ReachSettings:
     """What the decision, and the band about its curve, go by."""
 
-    alpha: float = threshold(
-        0.01,
-        "level of all tests of named and hinted sources together",
-        conventional("one in a hundred"),
-    )
     agreement: float = threshold(
         0.8,
         "share of resamples in which a choice must still pay",

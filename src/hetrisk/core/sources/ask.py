@@ -2,7 +2,7 @@
 
 Each question looks at what the ones before it left. The level is shared out equally among those
 that test something, so that in one population all of them together speak up with a probability
-of ``alpha`` at most. Nothing depends on a seed or on the order of the rows: rows are put into an
+of ``level`` at most. Nothing depends on a seed or on the order of the rows: rows are put into an
 order of their own first, and every draw comes from one fixed stream.
 """
 
@@ -17,7 +17,7 @@ from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.rows import BoolArray, IntArray, Rows, RowSource
 from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSEARCHED, UNSTABLE
-from hetrisk.core.settings import Thresholds
+from hetrisk.core.settings import THRESHOLDS, Thresholds
 from hetrisk.core.sources.base import Answer, Case, Finding, Question
 from hetrisk.core.sources.copies import LabelCopy
 from hetrisk.core.sources.effect import Effect
@@ -35,7 +35,8 @@ def ask(
     family: Family,
     groups: IntArray,
     keep: BoolArray,
-    thresholds: Thresholds | None = None,
+    level: float = THRESHOLDS.alpha,
+    thresholds: Thresholds = THRESHOLDS,
 ) -> Answer:
     """Search standardised rows for columns whose relation to the target may not hold elsewhere.
 
@@ -45,20 +46,19 @@ def ask(
     family : of the target.
     groups : (d,) columns of one group leave or stay together.
     keep : (d,) columns that never leave.
+    level : of all tests together.
     thresholds : of the search.
     """
-    thresholds = Thresholds() if thresholds is None else thresholds
     sample = _in_order(rows.sample(SAMPLE_ROWS, SEED))
     nothing = np.zeros(len(groups), dtype=bool)
-    # As many as six columns would ask for are the least: below that nothing can be told.
-    if len(sample) < thresholds.fewest_rows * max(len(groups), 6):
+    if len(sample) < thresholds.rows_needed(len(groups)):
         return Answer(nothing, (), UNSEARCHED)
     questions = [question for question in QUESTIONS if question.applies(family)]
-    level = thresholds.alpha / sum(question.tests for question in questions)
+    each = level / sum(question.tests for question in questions)
     still = sample.X.std(axis=0) < ROUNDING
     left, findings = nothing, []
     for question in questions:
-        case = Case(sample, family, groups, keep, left | still, level, thresholds)
+        case = Case(sample, family, groups, keep, left | still, each, thresholds)
         finding = question.ask(case, rows)
         findings.append(finding)
         left = left | finding.against

@@ -1,0 +1,60 @@
+"""The default search as a whole: one level for all its tests, and how few rows it refuses."""
+
+import numpy as np
+import pytest
+
+from hetrisk import HRMRegressor
+from hetrisk.core import search
+from hetrisk.core.settings import THRESHOLDS
+
+
+def one_population(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X[:, 0] + rng.standard_normal(n), rng.integers(3, size=n)
+
+
+@pytest.fixture
+def levels(monkeypatch):
+    """Levels at which what rows carry was tested, and at which the questions were asked."""
+    seen = {}
+    test, ask = search.test_sources, search.ask_the_rows
+
+    def tested(rows, family, settings, level):
+        seen["carried"] = level if settings.hints or settings.environments else 0.0
+        return test(rows, family, settings, level)
+
+    def asked(rows, family, groups, settings, level):
+        seen["asked"] = level
+        return ask(rows, family, groups, settings, level)
+
+    monkeypatch.setattr(search, "test_sources", tested)
+    monkeypatch.setattr(search, "ask_the_rows", asked)
+    return seen
+
+
+@pytest.mark.parametrize("given", ["nothing", "environments", "hints", "both"])
+def test_all_tests_of_a_fit_share_one_level(levels, given):
+    X, y, codes = one_population(300, 3)
+    side = {
+        "nothing": {},
+        "environments": {"environments": codes},
+        "hints": {"hints": codes},
+        "both": {"environments": codes, "hints": codes},
+    }[given]
+    model = HRMRegressor().fit(X, y, **side)
+    assert model.verdict_ == "homogeneous"
+    assert sum(levels.values()) == pytest.approx(THRESHOLDS.alpha)
+
+
+@pytest.mark.parametrize("d", [2, 15])
+@pytest.mark.parametrize("named", [True, False])
+def test_too_few_rows_are_refused_by_the_number_that_is_said(d, named):
+    needed = THRESHOLDS.rows_needed(d)
+    for n in (needed - 1, needed):
+        X, y, codes = one_population(n, d)
+        model = HRMRegressor().fit(X, y, environments=codes if named else None)
+        assert (model.verdict_ == "unsearched") == (n < needed)
+    X, y, _ = one_population(needed - 1, d)
+    reason = HRMRegressor().fit(X, y).verdict_reason_
+    assert f"{needed - 1} rows are too few for {d} columns; at least {needed} are needed" in reason
