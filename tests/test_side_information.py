@@ -216,3 +216,19 @@ def test_environments_and_hints_are_used_together():
     assert left_out(environments=nothing, hints=hint) == ([1], ["year"])
     together = HRMRegressor().fit(X, y, environments=site, hints=hint)
     assert np.array_equal(together.environments_, site)
+
+
+def test_environments_of_many_levels_say_which_they_hold():
+    rng = np.random.default_rng(0)
+    site, X = np.repeat(np.arange(40), 30), rng.standard_normal((1200, 6))
+    y = X[:, 0] + np.where(site < 25, 1.5, -1.5) * X[:, 1] + rng.standard_normal(1200)
+    names = np.array([f"site {s}" for s in site])
+    model = HRMRegressor().fit(X, y, environments=names)
+    assert sorted(model.environment_labels_) == [
+        "kind 1 (site 25, site 26 and 13 more)",
+        "kind 2 (site 0, site 1 and 23 more)",
+    ]
+    thin = np.array([f"small {i % 3}" for i in range(1200)])
+    few = np.where(site < 20, "A", np.where(site < 39, "B", thin))
+    model = HRMRegressor().fit(X, y, environments=few)
+    assert model.environment_labels_ == ("A", "B", "all others (small 0, small 1 and 1 more)")

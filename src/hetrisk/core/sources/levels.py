@@ -26,6 +26,7 @@ from hetrisk.core.numerics.thresholds import Budget, derived, measured, threshol
 
 MANY_LEVELS: Budget[int] = 60  # levels beyond which the folds are made of whole levels
 MOST_CELLS: Budget[float] = 4e7  # numbers that the moments of all levels may take
+NAMED: Budget[int] = 2  # levels that the name of several together mentions
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,8 @@ def merge_unordered(cells: CellMoments, names: tuple[str, ...], n_targets: int) 
         if held < least:
             lookup = np.where(thin, -1, lookup)
         kept = [name for name, small in zip(names, thin, strict=True) if not small]
-        merged = tuple(kept) + (("all others",) if held >= least else ())
+        few = [names[j] for j in np.argsort(-rows, kind="stable") if thin[j]]
+        merged = tuple(kept) + ((f"all others{_holding(few)}",) if held >= least else ())
         return _merged(cells, lookup, merged)
     return _kinds(cells, names, n_targets)
 
@@ -216,7 +218,21 @@ def _kinds(cells: CellMoments, names: tuple[str, ...], n_targets: int) -> Merged
         np.concatenate([p.square for p in parts], axis=1),
         np.concatenate([p.gram for p in parts], axis=1),
     )
-    return Merged(merged, kinds[0], tuple(f"kind {k + 1}" for k in range(K)))
+    held = cells.effective_rows
+    members = [np.flatnonzero(kinds[0] == k) for k in range(K)]
+    by_size = [own[np.argsort(-held[own], kind="stable")] for own in members]
+    named = tuple(
+        f"kind {k + 1}{_holding([names[j] for j in own])}" for k, own in enumerate(by_size)
+    )
+    return Merged(merged, kinds[0], named)
+
+
+def _holding(levels: list[str]) -> str:
+    """Which levels an environment holds, the largest first: ``(Ohio, Texas and 14 more)``."""
+    shown, more = ", ".join(levels[:NAMED]), len(levels) - NAMED
+    if not levels:
+        return ""
+    return f" ({shown} and {more} more)" if more > 0 else f" ({shown})"
 
 
 def _merged(cells: CellMoments, lookup: IntArray, names: tuple[str, ...]) -> Merged:
