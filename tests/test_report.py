@@ -328,8 +328,9 @@ def test_a_choice_that_does_not_pay_is_not_recommended():
     worse = replace(model.reach_curve_, error=2 * model.reach_curve_.error_erm)
     model.reach_curve_ = worse
     said = start_of(render(model))
-    assert "Cannot say. This model leaves out sun and rain, but at reach 2, the one asked" in said
-    assert "expected to err 100 % more than the plain model." in said
+    assert "Cannot say. Use this model if what sun and rain say about the target is to go" in said
+    assert "at reach 2, the one asked for, this model is expected to err 100 % more" in said
+    assert "verdict: invariant, not shown to pay" in said
     assert "No other choice of columns pays" not in said
 
 
@@ -337,8 +338,17 @@ def test_a_choice_that_resamples_do_not_make_is_not_recommended():
     model = fitted(["sun", "rain", "wind"])
     model.stability_[0] = 0.1
     said = start_of(render(model))
-    assert "Cannot say. This model leaves out" in said
-    assert "one of them stays out in only 5 of 50 resamples of the rows." in said
+    assert "Cannot say. Use this model if what sun and rain say about the target is to go" in said
+    assert "one of them stays out in only 5 of 50 resamples." in said
+
+
+def test_a_plain_model_says_whether_anything_was_found():
+    model = fitted(verdict="homogeneous")
+    said = start_of(render(model))
+    assert "Relations differ between environments, but up to reach 2, the one asked for, no" in said
+    model.sources_ = tuple(replace(s, used=False, column=None) for s in model.sources_)
+    said = start_of(render(model))
+    assert "No relation was found to differ between environments." in said
 
 
 def test_that_the_plain_model_was_better_in_environments_left_out_is_said_first():

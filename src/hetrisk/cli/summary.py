@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hetrisk.cli.terminal import grid, words
 from hetrisk.report.labels import count_of, number, percent, probability
-from hetrisk.report.page import VERDICT_WORD, caution, leave_sentence, risk_format, times
+from hetrisk.report.page import caution, leave_sentence, risk_format, times, verdict_word
 from hetrisk.report.summary import Action, Decision, Summary, by_importance
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ def _show_recommendation(s: Summary, screen: Console) -> None:
     for point in s.recommendation.points:
         line = Text(f"  {point.question}: ", style="bold")
         screen.print(line + Text(words(point.answer, 600), style="not bold"))
-    word = VERDICT_WORD.get(s.verdict, s.verdict)
-    screen.print(Text(f"\nVerdict: {word}. {words(s.reason, 600)}"))
+    screen.print(Text(f"\nVerdict: {verdict_word(s)}. {words(s.reason, 600)}"))
 
 
 def _show_table(s: Summary, screen: Console) -> None:

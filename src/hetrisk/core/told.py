@@ -149,13 +149,14 @@ def _held_names(tested: Tested) -> tuple[str, ...]:
 
 
 def source_record(tested: Tested, settings: SearchSettings) -> SourceRecord:
-    column = int(np.argmin(tested.found.column_p_values))
+    column = _most_about(tested)
     count = len(tested.found.environments.rows)
     proposal = tested.proposal
     if tested.used:
+        about = "no column by itself" if column is None else f"most about {settings.name(column)}"
         sentence = (
-            f"{proposal.source} ({proposal.how}): {count} environments differ beyond chance, most "
-            f"about {settings.name(column)}."
+            f"{proposal.source} ({proposal.how}): {count} environments differ beyond chance, "
+            f"{about}."
         )
     else:
         sentence = (
@@ -172,6 +173,15 @@ def source_record(tested: Tested, settings: SearchSettings) -> SourceRecord:
         tested.used,
         sentence,
     )
+
+
+def _most_about(tested: Tested) -> int | None:
+    """The column whose coefficient differs most surely; None where none does by itself."""
+    p_values = tested.found.column_p_values
+    column = int(np.argmin(p_values)) if len(p_values) else None
+    if column is None or p_values[column] * len(p_values) >= SETTINGS.alpha:
+        return None
+    return column
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
+from hetrisk.core.numerics.thresholds import Constant
 from hetrisk.core.pricing import (
     one_environment,
     plain_result,
@@ -34,6 +35,8 @@ from hetrisk.core.sources.ask import ask
 from hetrisk.core.sources.base import EFFECT, Answer, Finding
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
 from hetrisk.core.sources.sets import EnvironmentGrams
+
+MOST: Constant[float] = 0.5  # of the resamples
 
 
 def ask_the_rows(
@@ -62,6 +65,10 @@ def ask_the_rows(
     if answer.verdict == INVARIANT and not _worth_it(answer, found, settings):
         reason = f"{_said(answer)} {_not_worth_it(answer, found, groups, settings)}"
         found = priced(rows, family, groups, settings, _all_kept(rows, family, answer, findings))
+    elif answer.verdict == INVARIANT and not _steady(answer, found):
+        reason = f"{_said(answer)} {_not_steady(answer, found, groups, settings)}"
+        kept = replace(_all_kept(rows, family, answer, findings), verdict=UNSTABLE)
+        found = priced(rows, family, groups, settings, kept)
     return replace(found, reason=reason)
 
 
@@ -88,9 +95,31 @@ def _worth_it(answer: Answer, found: SearchResult, settings: SearchSettings) -> 
     are a blurred picture of the environments, and say little about how far it moves. A copy of a
     label leaves by assumption: no environments show what that is worth.
     """
+    return _unpriced(answer) or found.curve.break_even <= settings.reach
+
+
+def _unpriced(answer: Answer) -> bool:
+    """Whether something speaks that no environments show the worth of."""
     speaking = [f for f in answer.findings if (f.against & answer.leave).any()]
-    unpriced = any(f.kind == EFFECT or f.assumption for f in speaking)
-    return unpriced or found.curve.break_even <= settings.reach
+    return any(f.kind == EFFECT or f.assumption for f in speaking)
+
+
+def _steady(answer: Answer, found: SearchResult) -> bool:
+    """Do the columns leave on most resamples of the rows, too, where that can be asked?"""
+    if _unpriced(answer) or not found.n_resamples:
+        return True
+    return bool(found.stability[answer.leave].min(initial=1.0) >= MOST)
+
+
+def _not_steady(
+    answer: Answer, found: SearchResult, groups: IntArray, settings: SearchSettings
+) -> str:
+    times = round(float(found.stability[answer.leave].min()) * found.n_resamples)
+    left = listed(answer.leave, groups, settings)
+    return (
+        f"But the answer does not hold on other rows: {left} would be left out in {times} of "
+        f"{found.n_resamples} resamples. The model is plain ERM on all columns."
+    )
 
 
 def _not_worth_it(

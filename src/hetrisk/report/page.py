@@ -31,7 +31,7 @@ from hetrisk.report.labels import (
     probability,
     tick,
 )
-from hetrisk.report.summary import Decision, Feature, Step, Summary, by_importance
+from hetrisk.report.summary import Action, Decision, Feature, Step, Summary, by_importance
 
 TITLE = "Stability report"
 VERDICT_WORD = {UNSEARCHED: "not searched"}
@@ -121,7 +121,7 @@ def _derived(s: Summary) -> dict[str, Any]:
     finite = [v for e in s.environments for v in (e.risk, e.risk_erm) if math.isfinite(v)]
     return {
         "same": s.verdict != INVARIANT,
-        "verdict_word": VERDICT_WORD.get(s.verdict, s.verdict),
+        "verdict_word": verdict_word(s),
         "contents": _contents(s),
         "reach_words": f"reach {tick(s.recommendation.reach)}, the one asked for,",
         "decisions": DECISIONS,
@@ -201,6 +201,13 @@ def caution(s: Summary) -> str:
         f"wrong in {percent(1 - q.commonest[1])} of them. Balanced accuracy and AUC say more "
         "here than the error rate."
     )
+
+
+def verdict_word(s: Summary) -> str:
+    """The verdict in the words of a page: one that is not recommended says why."""
+    if s.verdict == INVARIANT and s.recommendation.action is not Action.THIS:
+        return "invariant, not shown to pay"
+    return VERDICT_WORD.get(s.verdict, s.verdict)
 
 
 def risk_format(s: Summary) -> Callable[[float], str]:

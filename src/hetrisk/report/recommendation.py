@@ -42,7 +42,7 @@ def recommend(
     """
     left = [f for f in by_importance(features) if not f.used]
     changed = final.verdict_ == INVARIANT
-    doubt = _doubt(left, curve, final.n_resamples_) if changed else ""
+    doubt = _doubt(final, left, curve) if changed else ""
     action = Action.UNKNOWN if doubt else ACTION[final.verdict_]
     linear = final.final_estimator is None
     answers = {
@@ -55,7 +55,7 @@ def recommend(
     points = [Point(question, answer()) for question, answer in answers.items() if searched]
     return Recommendation(
         action=action,
-        sentence=_in_doubt(left, doubt) if doubt else _sentence(final, left, n_rows),
+        sentence=doubt or _sentence(final, left, n_rows),
         points=tuple(point for point in points if point.answer),
         price=_relative(curve, 0.0) if curve else math.nan,
         gain=-_relative(curve, curve.asked) if curve else math.nan,
@@ -68,8 +68,7 @@ def _sentence(final: Any, left: Sequence[Feature], n_rows: int) -> str:
     if final.verdict_ == INVARIANT:
         return _use_this(left, _where_plain_was_better(final))
     return {
-        HOMOGENEOUS: "Use the plain model. Nothing was found that another choice of columns "
-        "would protect it from. This is the plain model.",
+        HOMOGENEOUS: f"Use the plain model. {_nothing_better(final)} This is the plain model.",
         UNSTABLE: "Cannot say. Relations differ between environments, but no choice of columns "
         "is both safe and stable. This is the plain model: it may fail when the world moves.",
         UNSEARCHED: f"Cannot say: not searched. There are too few rows ({n_rows:,}) to look for "
@@ -77,28 +76,39 @@ def _sentence(final: Any, left: Sequence[Feature], n_rows: int) -> str:
     }[final.verdict_]
 
 
-def _doubt(left: Sequence[Feature], curve: Curve | None, n_resamples: int) -> str:
-    """Say what speaks against a model that the search settled on; empty where nothing does."""
-    told = []
+def _nothing_better(final: Any) -> str:
+    """Say whether something moves that no choice of columns helps with, or nothing was found to."""
+    if any(source.used or source.column is not None for source in final.sources_):
+        return (
+            "Relations differ between environments, but up to reach "
+            f"{tick(final.reach)}, the one asked for, no other choice of columns does better."
+        )
+    return "No relation was found to differ between environments."
+
+
+def _doubt(final: Any, left: Sequence[Feature], curve: Curve | None) -> str:
+    """Say when to use a model that is not shown to pay; empty where it is."""
+    what = "what changes between environments"
+    if left:
+        verb = "says" if len(left) == 1 else "say"
+        what = f"what {listed([f.label for f in left], 4)} {verb} about the target"
+    choice = f"Cannot say. Use this model if {what} is to go on changing, the plain model if not"
     loss = _relative(curve, curve.asked) if curve else math.nan
     if loss > LEAST_LOSS:  # never true of NaN
-        told.append(
-            f"at reach {tick(curve.asked if curve else 0.0)}, the one asked for, it is expected "
-            f"to err {percent(loss)} more than the plain model"
+        shown = "assumed" if any(f.assumed for f in left) else "shown"
+        return (
+            f"{choice}. That it changes is {shown}, how far is not: at reach "
+            f"{tick(final.reach)}, the one asked for, this model is expected to err "
+            f"{percent(loss)} more than the plain model."
         )
     shares = [f.stability for f in left if not math.isnan(f.stability)]
-    if n_resamples > 0 and shares and min(shares) < LEAST_STABLE:
-        told.append(
+    if final.n_resamples_ > 0 and shares and min(shares) < LEAST_STABLE:
+        return (
+            f"{choice}. On other rows the choice is another: "
             f"{'it stays' if len(left) == 1 else 'one of them stays'} out in only "
-            f"{_times(min(shares), n_resamples)} resamples of the rows"
+            f"{_times(min(shares), final.n_resamples_)} resamples."
         )
-    return " and ".join(told)
-
-
-def _in_doubt(left: Sequence[Feature], doubt: str) -> str:
-    names = listed([f.label for f in left], 4)
-    what = f"leaves out {names}" if left else "leans less on what changes between environments"
-    return f"Cannot say. This model {what}, but {doubt}."
+    return ""
 
 
 def _where_plain_was_better(final: Any) -> str:
@@ -160,7 +170,7 @@ def _pays(changed: bool, curve: Curve | None) -> str:
         if not math.isfinite(end) or curve.flat:
             return ""
         return (
-            f"No other choice of columns pays at reach {tick(curve.asked)}, where this "
+            f"No other choice of columns pays up to reach {tick(curve.asked)}, where this "
             f"model’s expected {curve.unit} is {number(end)}."
         )
     if not math.isfinite(curve.break_even):

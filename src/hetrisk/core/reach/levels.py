@@ -19,9 +19,10 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm, fit_glms
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, Rows, RowSource
+from hetrisk.core.numerics.thresholds import Budget
 
-N_FOLDS = 5
-MOST_ROWS = 20_000  # drawn from more: an error to three digits needs no more
+N_FOLDS: Budget[int] = 5
+MOST_ROWS: Budget[int] = 20_000  # drawn from more: an error to three digits needs no more
 
 
 def brier_losses(family: Family, y: FloatArray, eta: FloatArray) -> FloatArray:

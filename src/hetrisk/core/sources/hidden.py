@@ -105,7 +105,7 @@ class Hidden(Question[Suspicion]):
         if found is None:
             sentence = "Not asked: no column is left, or most rows are at a bound of the target."
             return nothing_found(self, case, 1.0, sentence)
-        numbers = f"score {found.value:.1f}, {p_text(found.p_value)}"
+        numbers = p_text(found.p_value)
         if found.p_value >= case.level:
             finding = nothing_found(
                 self, case, found.p_value, f"y given the columns is one population ({numbers})."
@@ -287,5 +287,5 @@ def _sentence(case: Case, gone: BoolArray, numbers: str, left: Score | None) -> 
     assert left is not None
     return (
         f"y given the columns is not one population ({numbers}); without "
-        f"{count_text(units, 'column')} it is (score {left.value:.1f}, {p_text(left.p_value)})."
+        f"{count_text(units, 'column')} it is ({p_text(left.p_value)})."
     )

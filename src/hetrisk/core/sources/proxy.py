@@ -173,7 +173,7 @@ class Proxy(Question[Suspects]):
             if gone.any()
             else f"{asked(len(scores), 'goes', 'go')} {how}"
         )
-        sentence = f"{sentence} (score {strongest.value:.1f}, {p_text(smallest)})."
+        sentence = f"{sentence} ({p_text(smallest)})."
         return Finding(
             name=self.name,
             kind=self.kind,
