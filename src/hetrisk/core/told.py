@@ -35,6 +35,7 @@ from hetrisk.core.result import (
     SearchSettings,
     SourceRecord,
 )
+from hetrisk.core.settings import THRESHOLDS
 from hetrisk.core.sources.hinted import hinted
 from hetrisk.core.sources.named import named
 from hetrisk.core.sources.proposal import NAMED, Proposal
@@ -179,7 +180,7 @@ def _most_about(tested: Tested) -> int | None:
     """The column whose coefficient differs most surely; None where none does by itself."""
     p_values = tested.found.column_p_values
     column = int(np.argmin(p_values)) if len(p_values) else None
-    if column is None or p_values[column] * len(p_values) >= SETTINGS.alpha:
+    if column is None or p_values[column] * len(p_values) >= THRESHOLDS.alpha:
         return None
     return column
 

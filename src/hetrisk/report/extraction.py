@@ -61,12 +61,13 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
     table, Z, environments = _read_table(model, final, data)
     curve = curve_of(final, columns)
     n_rows = int(final.reference_.n_rows)
+    quality = _quality(model, final, Z, data)
     return Summary(
         task="classification" if is_classifier(final) else "regression",
         n_classes=len(getattr(final, "classes_", ())),
         verdict=final.verdict_,
         reason=readable(final.verdict_reason_),
-        recommendation=recommend(final, features, curve, n_rows),
+        recommendation=recommend(final, features, curve, n_rows, quality),
         curve=curve,
         risk_name=found.risk_name,
         n_rows=n_rows,
@@ -80,7 +81,7 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
         spreads=spreads(found.feature_mean, found.feature_sd, Z, environments),
         distance=np.asarray(found.distance, dtype=float),
         steps=_steps(final.history_),
-        quality=_quality(model, final, Z, data),
+        quality=quality,
         table=table,
         origin=origin(model),
         provenance=provenance(model, final),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSEARCHED, UNSTABLE
+from hetrisk.estimators.quality import Quality
 from hetrisk.report.features import DOUBTFUL_SHARE
 from hetrisk.report.labels import count_of, listed, number, percent, tick
 from hetrisk.report.summary import Action, Curve, Feature, Point, Recommendation, by_importance
@@ -21,6 +22,7 @@ ACTION = {
     UNSEARCHED: Action.UNKNOWN,
 }
 LEAST_LOSS = 0.005  # of the plain model's error: less is no reason to doubt
+CLOSE = 0.03  # relative: two errors that read as one
 LEAST_STABLE = 0.5  # of the resamples: a column that stays out in fewer is not left out for good
 REACH_IN_WORDS = (
     "reach 0: nothing shifts; 1: the future is all like one environment seen; "
@@ -29,7 +31,11 @@ REACH_IN_WORDS = (
 
 
 def recommend(
-    final: Any, features: tuple[Feature, ...], curve: Curve | None, n_rows: int
+    final: Any,
+    features: tuple[Feature, ...],
+    curve: Curve | None,
+    n_rows: int,
+    quality: Quality | None = None,
 ) -> Recommendation:
     """Return what to do with a fitted HRM estimator.
 
@@ -39,6 +45,7 @@ def recommend(
     features : with their decisions.
     curve : expected error against reach, None where nothing was searched.
     n_rows : rows it was fitted on.
+    quality : errors out of fold, where they are known.
     """
     left = [f for f in by_importance(features) if not f.used]
     changed = final.verdict_ == INVARIANT
@@ -46,7 +53,7 @@ def recommend(
     action = Action.UNKNOWN if doubt else ACTION[final.verdict_]
     linear = final.final_estimator is None
     answers = {
-        "What it costs if nothing shifts": partial(_cost, changed, curve, linear),
+        "What it costs if nothing shifts": partial(_cost, changed, curve, linear, quality),
         "From which shift on it pays": partial(_pays, changed, curve),
         "How stable the choice is": partial(_stable, features, left, final.n_resamples_),
         "What is assumed, not shown": partial(_assumed, final, left),
@@ -140,11 +147,23 @@ def _use_this(left: Sequence[Feature], plain_better: str) -> str:
     )
 
 
-def _cost(changed: bool, curve: Curve | None, linear: bool) -> str:
+def _cost(changed: bool, curve: Curve | None, linear: bool, quality: Quality | None) -> str:
     told = _price(changed, curve)
     if told and not linear:
         told += " These are errors of linear models, by which columns are chosen."
-    return told
+    return f"{told} {_out_of_fold(changed, curve, quality)}".strip() if told else told
+
+
+def _out_of_fold(changed: bool, curve: Curve | None, quality: Quality | None) -> str:
+    """Say the error out of fold where it is another than that on the rows learned from."""
+    found = None if curve is None or quality is None else quality.error(curve.unit)
+    if curve is None or found is None:
+        return ""
+    pairs = ((found.this, curve.error[0]), (found.plain, curve.error_erm[0]))
+    if all(abs(new - old) <= CLOSE * old for new, old in pairs):
+        return ""
+    instead = f" instead of {number(found.plain)}" if changed else ""
+    return f"Out of fold: {number(found.this)}{instead}."
 
 
 def _price(changed: bool, curve: Curve | None) -> str:
