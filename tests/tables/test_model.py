@@ -8,6 +8,7 @@ from sklearn.pipeline import Pipeline
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.tables import Table, TableEncoder, TableError
 from hetrisk.tables.model import fit_table, group_codes, prepare
+from hetrisk.tables.reading import read_table
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +93,20 @@ def test_columns_that_repeat_the_environment_are_pointed_out():
     assert any("the same in all rows of an environment: 'd2', 'd3';" in note for note in notes)
     plain = prepare(Table(frame.drop(columns=["d2", "d3"]), "t"), "y", environment="year")
     assert not any("same in all rows" in str(n) for n in plain.encoder.description_.notes)
+
+
+@pytest.mark.parametrize("name", [" ", " size", "size ", "\tsize"])
+def test_blanks_about_a_name_do_not_count(name, tmp_path):
+    """A file loses them, a frame keeps them: both are the column."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.normal(size=80), "b": rng.normal(size=80)})
+    frame["y"] = frame[name] + rng.normal(size=80)
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    model = fit_table(read_table(path), "y")
+    predicted = model.predict(frame)
+    np.testing.assert_allclose(predicted, model.predict(read_table(path).frame))
+    both = frame.rename(columns={"b": name.strip()})
+    np.testing.assert_allclose(  # a name as it is comes before one with blanks
+        TableEncoder().fit(both).transform(both)[:, 0], frame[name], rtol=1e-12
+    )

@@ -60,7 +60,7 @@ def seen(model: Any, final: Any, X: Any) -> Seen:
 
 
 def _encoded(encoder: TableEncoder, final: Any, X: Any) -> Seen:
-    frame = as_pandas(X)
+    frame = encoder.matched(X)
     names = {str(name) for name in frame.columns}
     used = set(encoder.feature_groups_[final.support_])
     spare = {c.name for c in encoder.columns_ if c.name not in used and c.name not in names}

@@ -140,6 +140,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """(n, d) numbers, without NaN."""
         return self.encode(X)[0]
 
+    def matched(self, X: Any) -> pd.DataFrame:
+        """Return the table with its columns called as they were when the encoder was fitted.
+
+        Blanks about a name do not count: files lose them where frames keep them.
+        """
+        frame = as_pandas(X)
+        names = [str(name) for name in frame.columns]
+        sought = {c.name.strip(): c.name for c in self.columns_ if c.name not in names}
+        called = [name if name in self.names_ else sought.get(name.strip(), name) for name in names]
+        return frame if called == names else frame.set_axis(called, axis=1)
+
+    @property
+    def names_(self) -> frozenset[str]:
+        """Columns of the table that are used."""
+        return frozenset(column.name for column in self.columns_)
+
     def encode(self, X: Any, *, spare: Collection[str] = ()) -> tuple[FloatArray, list[Note]]:
         """`transform`, together with what had to be done to this table.
 
@@ -149,7 +165,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         spare : columns that may be absent: their features are then those of missing values.
         """
         check_is_fitted(self)
-        X = _with_blanks(as_pandas(X), spare)
+        X = _with_blanks(self.matched(X), spare)
         names = set(_column_names(X))
         absent = [column.name for column in self.columns_ if column.name not in names]
         if absent:

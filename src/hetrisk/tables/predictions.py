@@ -129,6 +129,7 @@ def _check_label(label: str | None, pipeline: Pipeline, probabilities: bool) -> 
 def _features(pipeline: Pipeline, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[Note]]:
     """Encode the table; columns the model does not use need not be there."""
     encoder = pipeline[0]
+    frame = encoder.matched(frame)
     names = {str(name) for name in frame.columns}
     spare = [name for name in unused_columns(pipeline) if name not in names]
     values, notes = encoder.encode(frame, spare=spare)
