@@ -153,7 +153,7 @@ def test_the_prior_is_a_probability_however_many_features():
         assert np.exp(chances[0]) == pytest.approx(0.99 + 0.01 / (n + 1))
 
 
-def test_features_that_stand_in_for_each_other_are_not_all_dropped():
+def test_features_that_repeat_each_other_are_not_all_dropped():
     X, y, _ = world(slopes=(0.0, 0.0, 0.0))
     rng = np.random.default_rng(1)
     X = np.column_stack([X, X[:, 0] + 1e-3 * rng.normal(size=len(X)), rng.normal(size=len(X))])

