@@ -33,7 +33,7 @@ ROOMS = {
     MIXTURE: {NUMERICS, RESULT},
     "paper": {NUMERICS, MIXTURE, RESULT},
     "sources": {NUMERICS, MIXTURE, RESULT, SETTINGS},
-    "reach": {NUMERICS, RESULT},
+    "reach": {NUMERICS, RESULT, SETTINGS},
     "drift": {NUMERICS},
 }
 DRIVERS = {

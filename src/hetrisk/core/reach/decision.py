@@ -37,6 +37,7 @@ from hetrisk.core.result import (
     ReachCurve,
     SearchSettings,
 )
+from hetrisk.core.settings import THRESHOLDS
 
 LISTED: Constant[int] = 5  # columns named in a sentence
 # Measures the squared error of a model: its columns, its linear scores in place of them (or None),
@@ -99,7 +100,7 @@ def decide(
     full = len(path) - 1  # the last set of the path is that of all columns
     again = resampled(cells, environments, path, chosen.rivals, reach)
     removed = evaluate_path(environments, path).removed(full)
-    enough = (removed >= SETTINGS.removed) | (settings.form == "directions")
+    enough = (removed >= THRESHOLDS.removed) | (settings.form == "directions")
     wanted = again.within_one_error(enough)
     at = wanted if enough[wanted] else full
     found = _FORMS[settings.form](cells, environments, path[at], reach)
@@ -142,7 +143,7 @@ def decide(
             ),
         ),
         drawn,
-        again.stability(full, SETTINGS.removed if settings.form == "columns" else 0.0),
+        again.stability(full, THRESHOLDS.removed if settings.form == "columns" else 0.0),
         scores,
     )
 

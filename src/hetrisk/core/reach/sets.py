@@ -16,7 +16,7 @@ import numpy as np
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.regret import Environments, fit_set
-from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.settings import THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class SetErrors:
         gone: FloatArray = (of_all - self.mean) / np.maximum(of_all, TINY)
         return gone
 
-    def best(self, reach: float, full: int, removed: float = SETTINGS.removed) -> IntArray:
+    def best(self, reach: float, full: int, removed: float = THRESHOLDS.removed) -> IntArray:
         """Number of the set with the least E_k that removes enough of the regret, or ``full``."""
         passes = self.removed(full) >= removed
         passes[..., full] = True

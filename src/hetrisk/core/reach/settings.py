@@ -17,11 +17,6 @@ class ReachSettings:
         "share of resamples in which a choice must still pay",
         conventional("four in five"),
     )
-    removed: float = threshold(
-        0.5,
-        "least share of the mean regret that leaving columns out must remove",
-        measured("docs/research/reach.md: 0.35 to 0.65 do as well on 72 splits of real tables"),
-    )
     tail: float = threshold(
         0.5,
         "share of the rows, those that suffer most, that the weights of environments answer to",

@@ -123,7 +123,7 @@ def fit_population(rows: Rows, groups: IntArray, thresholds: Thresholds) -> Popu
     coefs, means = _efficient_fits(columns, rows.y[None], rows.weight)
     coef, mean = coefs[0], means[0]
     residual = rows.y - mean
-    sizes = _scale(rows, mean, residual, thresholds.scale_score)
+    sizes = _scale(rows, mean, residual, thresholds.score)
     scale = sizes(rows.X, mean)
     return Population(direction, terms, coef, sizes, mean, scale, residual / scale)
 

@@ -118,7 +118,7 @@ class Hidden(Question[Suspicion]):
         for leave in proposal.sets[order[:TESTED]]:
             rest = np.flatnonzero(~case.left & ~leave)
             left = score(rows, case.groups, case.thresholds, rest, case.thresholds.noise_block)
-            if left.p_value >= case.thresholds.one_population:
+            if left.p_value >= case.thresholds.alpha:
                 gone = leave
                 break
         _, grams = _grams(rows, np.arange(len(case.left)), found)
@@ -269,7 +269,7 @@ def _to_blame(case: Case, proposal: Suspicion) -> BoolArray:
     """
     first = np.unique(case.groups, return_index=True)[1]
     units = proposal.sets[:, first].astype(np.int64)
-    cured = proposal.regret < case.thresholds.regret_left
+    cured = proposal.regret < 1.0 - case.thresholds.removed
     size = units.sum(axis=1)
     inside = (units @ units.T == size[:, None]) & (size[:, None] < size)
     small = size <= min(MOST_LEFT, len(np.unique(case.groups[case.support])) // 2)

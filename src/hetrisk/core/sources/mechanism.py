@@ -3,7 +3,7 @@
 An effect of the target is f(y) + noise. Where one mechanism made all rows, the size of that noise
 follows y alone; where environments differ in how closely the effect follows, whatever else tells
 the environments apart tells the size of the noise as well. So the *spread* of the effect,
-|noise|^1.5, is set against *witnesses*: the other features, their squares, and the spreads of
+|noise|, is set against *witnesses*: the other features, their squares, and the spreads of
 other effects (environments that change several mechanisms at once make these rise and fall
 together). All of them have their means given the target taken out.
 
@@ -29,9 +29,7 @@ from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY, TINY_ROOT
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Summed
 from hetrisk.core.numerics.thresholds import Budget
 
-SPREAD = 1.5  # power of the noise whose mean is its spread: near efficient, yet not ruled by tails
 CUT = 3.0  # standard deviations beyond which noise and features count no further
-SQUARES = 0.5  # squared weight of the square of a feature, relative to the feature itself
 HEARD = 4.0  # squared weight of a spread, and what a feature far from normal gains
 # Features, and spreads, that one effect is set against: those farthest from normal.
 WITNESSES: Budget[int] = 50
@@ -66,7 +64,7 @@ class Layout:
     def __call__(self, rows: Rows) -> FloatArray:
         """(n, 2 d + m) columns."""
         noise = rows.X[:, self.effects] - _known(rows, self.family) @ self.mean
-        spreads = np.minimum(np.abs(noise) / self.deviation, CUT) ** SPREAD
+        spreads = np.minimum(np.abs(noise) / self.deviation, CUT)
         return np.column_stack([rows.X, np.minimum(np.abs(rows.X), CUT) ** 2, spreads])
 
 
@@ -208,7 +206,7 @@ def _witnesses(
     spreads = spreads[outside[effects[spreads]]][:WITNESSES]
     columns = np.concatenate([features, d + features, 2 * d + spreads])
     own = 1.0 + np.minimum(heard[features] / 4.0, HEARD)
-    return columns, np.concatenate([own, SQUARES * own, np.full(len(spreads), HEARD)])
+    return columns, np.concatenate([own, own, np.full(len(spreads), HEARD)])
 
 
 def _not_normal(first: _First) -> FloatArray:

@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.special import ndtri
 
 from hetrisk.core.numerics.families import Bernoulli, Family
 from hetrisk.core.numerics.floors import TINY
@@ -122,7 +121,6 @@ class Proxy(Question[Suspects]):
         needed = np.zeros(d, dtype=bool)
         kept = np.isin(case.groups, case.groups[case.keep])
         binary = np.array([two_valued(case.sample.X[:, j]) for j in range(d)])
-        limit = float(ndtri(1.0 - case.thresholds.alpha / 2.0))
         for rows, family in _targets(case):
             rows = Rows(rows.X[:TERM_ROWS], rows.y[:TERM_ROWS], rows.weight[:TERM_ROWS])
             out = case.left.copy()
@@ -135,7 +133,12 @@ class Proxy(Question[Suspects]):
                         seen, family, case.groups[stay], case.thresholds.term_margin
                     )
                 use = use_of_columns(seen, family, terms, case.thresholds)
-                suspect = (use.strength() > limit) & ~use.needed & ~kept[stay] & ~binary[stay]
+                suspect = (
+                    (use.strength() > case.thresholds.score)
+                    & ~use.needed
+                    & ~kept[stay]
+                    & ~binary[stay]
+                )
                 if not suspect.any():
                     needed[stay] |= use.needed
                     break
