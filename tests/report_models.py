@@ -129,6 +129,7 @@ def fitted(
         d, K, len(classes or ()), rng, "RMSE" if classes is None else "error rate"
     )
     model._environment_proba = np.eye(K)[np.arange(90) % K]
+    model._carried = None
     model.history_ = [
         HistoryRecord(
             round=r,

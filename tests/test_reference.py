@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from hetrisk.core.drift.reference import distances, measure
+from hetrisk.core.drift.reference import distances, measure, profile
 from hetrisk.core.drift.strength import (
     Estimate,
     Origin,
@@ -64,6 +64,26 @@ def test_blocks_merge_to_the_whole(block, seed):
         np.testing.assert_allclose(
             getattr(parts, name), getattr(whole, name), rtol=1e-9, atol=1e-9, err_msg=name
         )
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 300), st.integers(0, 1000))
+def test_points_are_quantiles_and_shares_are_counted(n, seed):
+    X = np.random.default_rng(seed).integers(0, 50, (n, 2)) / 7.0
+    found = measure(Held(rows(X)))
+    levels = np.linspace(0, 1, len(found.points))
+    wanted = np.quantile(X, levels, axis=0, method="higher")
+    np.testing.assert_array_equal(found.points[:, :2], wanted)
+    shares = [(X[:, j] <= wanted[:, j, None]).mean(axis=1) for j in (0, 1)]
+    np.testing.assert_allclose(found.cdf[:, :2], np.column_stack(shares))
+
+
+def test_weights_count_in_the_scale_and_not_in_the_reference():
+    X, weight = np.arange(6.0)[:, None], np.array([0.0, 1.0, 2.0, 1.0, 5.0, 0.5])
+    found = profile(rows(X, weight=weight))
+    assert found.weighted.centre[0] == pytest.approx(np.average(X[:, 0], weights=weight))
+    assert found.columns.centre[0] == pytest.approx(3.0)
+    assert found.n == 5
 
 
 def test_rows_of_no_weight_do_not_count():

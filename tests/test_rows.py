@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
-from hetrisk.core.numerics.rows import Rows, Summed
+from hetrisk.core.numerics.rows import Rows, Summed, side_by_side
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,16 @@ class Nested(Summed):
 def test_length_of_rows():
     rows = Rows(np.zeros((7, 2)), np.zeros(7), np.ones(7))
     assert len(rows) == 7
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 96, 128])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_side_by_side_are_the_same_numbers_in_the_same_columns(n, order):
+    table = np.asarray(np.random.default_rng(0).normal(size=(n, 3)), order=order)
+    wide, beside = side_by_side(table)
+    assert np.array_equal(wide.reshape(n, 3), table)
+    moved = (wide - np.tile([1.0, 2.0, 3.0], beside)).reshape(n, 3)
+    assert np.array_equal(moved, table - [1.0, 2.0, 3.0])
 
 
 def test_summed_adds_field_by_field_and_keeps_its_type():

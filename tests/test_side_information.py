@@ -1,8 +1,12 @@
 """Environments and hints as users pass them: in memory, Parquet, dask; and what is refused."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.estimators.side import kept_columns, read_side
@@ -185,6 +189,44 @@ def test_names_that_are_numbers_have_an_order():
     assert side.labels.ordered
     assert side.labels.names == ("1999", "2001", "2003")
     assert not read_side(np.repeat(["a", "b", "c"], 5), None, 15).labels.ordered
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.integers(-(2**62), 2**62) | st.integers(-5, 5), min_size=2, max_size=8, unique=True
+    ),
+    st.integers(0, 1000),
+    st.sampled_from([np.int64, np.int8, np.uint64, np.float64, str, object]),
+)
+def test_codes_are_places_among_the_sorted_labels(labels, seed, dtype):
+    """However labels are looked up: integers close to each other are counted."""
+    with np.errstate(over="ignore"):
+        labels = np.unique(np.array(labels).astype(dtype))
+    if len(labels) < 2:
+        return
+    place = np.random.default_rng(seed).permutation(np.arange(120 * len(labels)) % len(labels))
+    side = read_side(labels[place], None, len(place))
+    assert len(side.labels.names) == len(labels)
+    if dtype is not str:
+        assert np.array_equal(side.values[:, 0], place)
+    assert [name for name, _ in side.named] == sorted(map(str, labels))
+    assert np.allclose([share for _, share in side.named], 1 / len(labels))
+
+
+def test_labels_written_alike_are_one_in_the_list():
+    side = read_side(np.array(["1", 1, "2", 2] * 3, dtype=object), None, 12)
+    assert side.named == (("1", 0.5), ("2", 0.5))
+
+
+def test_where_training_rows_belong_is_said_on_request_and_after_pickling():
+    X, y, shop = rows()
+    model = HRMRegressor().fit(X, y, environments=shop)
+    again = pickle.loads(pickle.dumps(model))
+    for fitted in (model, again):
+        assert np.array_equal(np.array(fitted.environment_labels_)[fitted.environments_], shop)
+        assert fitted.environment_proba_.shape == (len(y), 3)
+        assert fitted.environment_proba_ is fitted.environment_proba_
 
 
 def test_kept_columns_by_name_and_position():

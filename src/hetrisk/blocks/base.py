@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from hetrisk.blocks.labels import quoted
-from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
+from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, side_by_side
 from hetrisk.core.result import HintColumn
 
 T = TypeVar("T", bound=Additive)
@@ -101,10 +101,11 @@ class Standardise:
     scale: FloatArray
 
     def __call__(self, rows: Rows) -> Rows:
-        X = rows.X - self.centre[:-1]
-        X *= 1.0 / self.scale[:-1]  # in place, and a product: every pass over the rows does this
+        wide, beside = side_by_side(rows.X)
+        X = wide - np.tile(self.centre[:-1], beside)
+        X *= np.tile(1.0 / self.scale[:-1], beside)  # in place, and a product: every pass does this
         y = (rows.y - self.centre[-1]) / self.scale[-1]
-        return replace(rows, X=X, y=y)
+        return replace(rows, X=X.reshape(rows.X.shape), y=y)
 
 
 @dataclass(frozen=True)

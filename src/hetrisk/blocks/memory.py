@@ -12,7 +12,7 @@ import numpy as np
 
 from hetrisk.blocks.base import Blocks, check_classes, chosen_rows, codes_in
 from hetrisk.blocks.stream import THREADS, in_order, single_blas_thread
-from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
+from hetrisk.core.numerics.rows import BESIDE, Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")
@@ -45,7 +45,8 @@ class ArrayBlocks(Blocks):
     ) -> None:
         self.X, self.y, self.weight, self.environments = X, y, weight, environments
         self.hints, self.start = hints, start
-        self.block_rows = max(256, BLOCK_BYTES // (8 * (X.shape[1] + 1)))
+        fitting = BLOCK_BYTES // (8 * (X.shape[1] + 1))
+        self.block_rows = max(256, fitting - fitting % BESIDE)
 
     @property
     def n_rows(self) -> int:
@@ -90,6 +91,12 @@ class ArrayBlocks(Blocks):
     def sample(self, size: int, seed: int) -> Rows:
         """At most ``size`` rows drawn without replacement."""
         return self._take(chosen_rows(self.n_rows, size, seed))
+
+    def featureless(self) -> Rows:
+        """Return what the rows carry beside features and target, in one block."""
+        n = self.n_rows
+        nothing, weight = np.empty((n, 0)), np.broadcast_to(1.0, n)
+        return Rows(nothing, weight, weight, self.environments, self.hints, self.start)
 
     def without_target(self) -> ArrayBlocks:
         """Return the same features, every target NaN."""

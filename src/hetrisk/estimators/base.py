@@ -25,7 +25,7 @@ from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.blocks import as_blocks as as_far_blocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core import search
-from hetrisk.core.drift.reference import measure
+from hetrisk.core.drift.reference import measure, profile
 from hetrisk.core.numerics.comparison import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
@@ -47,7 +47,7 @@ from hetrisk.estimators.frames import feature_groups, kept
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.representation import FittedReprMixin
 from hetrisk.estimators.scales import Scale, measure_scale
-from hetrisk.estimators.side import SideInformation, carrying, kept_columns, named_shares
+from hetrisk.estimators.side import SideInformation, carrying, kept_columns, listed_shares
 
 __all__ = ["METHODS", "HRMBase", "UnstableWarning"]
 
@@ -151,7 +151,9 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             y = sample_weight = None
         rows, family = self._check(X, y, sample_weight)
         rows, side = carrying(rows, environments, hints)
-        scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
+        seen = rows.sum(profile)
+        names = getattr(self, "feature_names_in_", None)
+        scale = measure_scale(rows, family, names, seen.weighted)
         standard = rows.standardised(scale.centre, scale.divisor)
         groups = feature_gates(feature_groups(self), rows.n_features)
         with single_blas_thread():  # many small products: threads would wait for each other
@@ -160,7 +162,10 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
         self._keep_result(found, scale)
         plain = plain_fit(standard, family, known=found.moments)
         self._fit_final(rows, standard, found, plain)
-        self.reference_ = measure(rows, named_shares(rows, environments))
+        listed = side.named
+        if rows.environment_labels is not None:
+            listed = listed_shares(rows.environment_labels, seen.environments)
+        self.reference_ = measure(rows, listed, seen)
         self.environment_summary_ = summarise(
             standard,
             family,
@@ -171,10 +176,12 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             self._standard_line() if self.final_estimator is None else None,
             found.moments,
         )
-        self._environment_proba = None
-        if isinstance(rows, ArrayBlocks):
-            seen = standard if found.partition.needs_features else rows
-            self._environment_proba = seen.collect(partial(membership, partition=found.partition))
+        self._environment_proba, self._carried = None, None
+        if isinstance(rows, ArrayBlocks) and found.partition.needs_features:
+            member = partial(membership, partition=found.partition)
+            self._environment_proba = standard.collect(member)
+        elif isinstance(rows, ArrayBlocks):
+            self._carried = rows.featureless()
         if found.verdict == UNSTABLE:
             warnings.warn(f"{found.reason} Plain ERM is used.", UnstableWarning, stacklevel=2)
         return self
@@ -196,6 +203,8 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
     def environment_proba_(self) -> FloatArray:
         """(n, K) probability that each training row belongs to each environment."""
         check_is_fitted(self, "support_")
+        if self._environment_proba is None and self._carried is not None:
+            self._environment_proba = membership(self._carried, self._partition)
         if self._environment_proba is None:
             raise AttributeError(
                 "environment_proba_ and environments_ are not held for rows out of core; "

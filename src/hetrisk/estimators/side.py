@@ -16,8 +16,10 @@ import pandas as pd
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.blocks.hints import as_frame, described, hint_numbers
 from hetrisk.blocks.labels import as_numbers, have_order, quoted
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.result import HintColumn, Labels
+
+Listed = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
@@ -30,25 +32,27 @@ class SideInformation:
     shares : (n, K) responsibilities, where the user gave those, or None.
     labels : the environments named, or None.
     hints : the columns of hints.
+    named : name, as the user wrote it, and share of the rows of each environment named in memory.
     """
 
     values: FloatArray | None = None
     shares: FloatArray | None = None
     labels: Labels | None = None
     hints: tuple[HintColumn, ...] = ()
+    named: Listed = ()
 
 
 def read_side(environments: Any, hints: Any, n_rows: int) -> SideInformation:
     """Check environments and hints for rows in memory."""
     columns: list[FloatArray] = []
     labels, shares = None, None
+    listed: Listed = ()
     if environments is not None:
         given = environments if np.ndim(environments) == 1 else np.asarray(environments)
         _check_length("environments", given, n_rows)
         if np.ndim(given) == 1:
-            codes, names, ordered = _named(given)
+            codes, labels, listed = _named(given)
             columns.append(codes)
-            labels = Labels(names, 0, ordered)
         else:
             shares = _responsibilities(np.asarray(given))
             names = tuple(str(k + 1) for k in range(shares.shape[1]))
@@ -59,17 +63,17 @@ def read_side(environments: Any, hints: Any, n_rows: int) -> SideInformation:
         columns.append(column)
         described.append(described_as)
     matrix = np.column_stack(columns) if columns else None
-    return SideInformation(matrix, shares, labels, tuple(described))
+    return SideInformation(matrix, shares, labels, tuple(described), listed)
 
 
 def side_of(rows: Blocks) -> SideInformation:
     """What rows out of core carry already."""
-    labels = None
-    if rows.environment_labels is not None:
-        names = rows.environment_labels
-        _check_labels(names, rows.n_rows)
-        named = as_numbers(pd.Series(names))
-        labels = Labels(tuple(map(_shown, named)), None, have_order(named))
+    if rows.environment_labels is None:
+        return SideInformation(hints=rows.hint_columns)
+    names = rows.environment_labels
+    _check_labels(names, rows.n_rows)
+    numbers = as_numbers(pd.Series(names))
+    labels = Labels(tuple(map(_shown, numbers)), None, have_order(numbers))
     return SideInformation(labels=labels, hints=rows.hint_columns)
 
 
@@ -85,8 +89,8 @@ def _check_labels(names: Any, n_rows: int) -> None:
         )
 
 
-def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
-    """Codes, names in order, and whether they have one."""
+def _named(given: Any) -> tuple[FloatArray, Labels, Listed]:
+    """Codes of the rows, the labels in order, and name and share of each as it was written."""
     values = pd.Series(np.asarray(given) if not isinstance(given, pd.Series) else given.to_numpy())
     missing = np.flatnonzero(values.isna())
     if len(missing):
@@ -94,11 +98,34 @@ def _named(given: Any) -> tuple[FloatArray, tuple[str, ...], bool]:
             f"environments must name every row; {len(missing)} are missing, the first in row "
             f"{missing[0]}. (As hints=, missing values are allowed.)"
         )
-    values = as_numbers(values)
-    codes, levels = pd.factorize(values, sort=True)
-    _check_labels(levels, len(values))
-    ordered = have_order(pd.Series(levels))
-    return codes.astype(np.float64), tuple(map(_shown, levels)), ordered
+    codes, found = _distinct(values)
+    _check_labels(found, len(values))
+    # What the labels are is asked of each once, not of every row.
+    place, levels = pd.factorize(as_numbers(pd.Series(found)), sort=True)
+    labels = Labels(tuple(map(_shown, levels)), 0, have_order(pd.Series(levels)))
+    listed = listed_shares(np.asarray(found), np.bincount(codes, minlength=len(found)))
+    return place.astype(np.float64)[codes], labels, listed
+
+
+def _distinct(values: pd.Series) -> tuple[IntArray, Any]:
+    """Codes of the rows, and the distinct labels that they stand for."""
+    if values.dtype.kind not in "iu" or len(values) == 0:
+        return pd.factorize(values)
+    numbers = values.to_numpy()
+    if int(numbers.max()) - int(numbers.min()) >= len(numbers):
+        return pd.factorize(values)
+    # Integers close to each other are counted, not looked up.
+    low = numbers.min().astype(np.int64)
+    above = numbers.astype(np.int64) - low
+    seen = np.bincount(above) > 0
+    return (np.cumsum(seen) - 1)[above], (low + np.flatnonzero(seen)).astype(numbers.dtype)
+
+
+def listed_shares(names: np.ndarray, counts: np.ndarray) -> Listed:
+    """Name and share of each environment; labels that are written alike are one."""
+    distinct, place = np.unique(names.astype(str), return_inverse=True)
+    shares = np.bincount(place, counts) / counts.sum()
+    return tuple(zip(distinct.tolist(), shares.tolist(), strict=True))
 
 
 def _shown(value: Any) -> str:
@@ -174,23 +201,3 @@ def carrying(rows: Blocks, environments: Any, hints: Any) -> tuple[Blocks, SideI
         return rows, side_of(rows)
     side = read_side(environments, hints, rows.n_rows)
     return rows.carrying(side.shares, side.values), side
-
-
-def named_shares(rows: Blocks, environments: Any) -> tuple[tuple[str, float], ...]:
-    """Name and share of each environment given as a label a row."""
-    if rows.environment_labels is not None:
-        names, counts = rows.environment_labels.astype(str), rows.sum(_environment_rows)
-    elif environments is None or not isinstance(rows, ArrayBlocks) or np.ndim(environments) != 1:
-        return ()
-    else:
-        codes, found = pd.factorize(np.asarray(environments), use_na_sentinel=False)
-        names, place = np.unique(np.asarray(found).astype(str), return_inverse=True)
-        counts = np.zeros(len(names))
-        np.add.at(counts, place, np.bincount(codes, minlength=len(found)))
-    shares = sorted(zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True))
-    return tuple((str(name), float(share)) for name, share in shares)
-
-
-def _environment_rows(rows: Rows) -> FloatArray:
-    assert rows.environments is not None  # asked for only where rows carry them
-    return rows.environments.sum(axis=0)

@@ -30,7 +30,7 @@ from hetrisk.tables.errors import quoted
 HOMES = ("core", "estimators", "tables", "baselines")
 OF_THE_MACHINE = ("n_jobs", "verbose")  # how the model was computed, not what it is
 ALIAS: Any = getattr(typing, "TypeAliasType", None)  # Python 3.12 and later
-OF_TRAINING_ROWS = ("_environment_proba",)
+OF_TRAINING_ROWS = ("_environment_proba", "_carried")
 
 
 @cache

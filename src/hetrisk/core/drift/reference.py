@@ -9,7 +9,7 @@ A column of zeros and ones is held against it by its share.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special, stats
@@ -59,38 +59,73 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class _Extremes:
-    """Spread of a block, every row counting once; two of them merge into that of both."""
+class Profile:
+    """What one pass over rows says of the p columns; two of them merge into that of both.
+
+    Attributes
+    ----------
+    n : rows of positive weight.
+    weighted : spread of the columns, rows counting by their weight.
+    columns : the same, every row counting once.
+    indicator : (p,) columns that hold zeros and ones alone.
+    environments : (K,) rows of each environment, where rows carry them.
+    """
 
     n: int
+    weighted: ColumnSpread
     columns: ColumnSpread
     indicator: BoolArray
+    environments: FloatArray
 
-    def __add__(self, other: _Extremes) -> _Extremes:
-        indicator = self.indicator & other.indicator
-        return _Extremes(self.n + other.n, self.columns + other.columns, indicator)
+    def __add__(self, other: Profile) -> Profile:
+        return Profile(
+            self.n + other.n,
+            self.weighted + other.weighted,
+            self.columns + other.columns,
+            self.indicator & other.indicator,
+            self.environments + other.environments,
+        )
 
 
-def measure(rows: RowSource, environments: tuple[tuple[str, float], ...] = ()) -> Reference:
+def profile(rows: Rows) -> Profile:
+    """The profile of a block of rows."""
+    weighted, counts = column_spread(rows), rows.weight > 0
+    columns = weighted
+    if not np.all(rows.weight == 1.0):
+        columns = column_spread(replace(rows, weight=counts.astype(np.float64)))
+    indicator = np.isin(columns.low, (0.0, 1.0)) & np.isin(columns.high, (0.0, 1.0))
+    if indicator.any():
+        kinds = _columns(rows)[:, indicator]
+        indicator[indicator] = np.all((kinds == 0) | (kinds == 1), axis=0)
+    carried = np.zeros(0) if rows.environments is None else rows.environments.sum(axis=0)
+    return Profile(int(counts.sum()), weighted, columns, indicator, carried)
+
+
+def measure(
+    rows: RowSource,
+    environments: tuple[tuple[str, float], ...] = (),
+    known: Profile | None = None,
+) -> Reference:
     """Return the reference of training rows: one pass over them, and one sample.
 
-    ``environments`` are name and share of those the user named, kept as they are.
+    ``environments`` are name and share of those the user named, kept as they are; ``known`` is
+    the profile of the rows, where they have been passed over already.
     """
-    sums: _Extremes = rows.sum(_extremes)
-    sample = rows.sample(SAMPLE_ROWS, 0)
-    Z = _columns(sample)
+    seen = rows.sum(profile) if known is None else known
+    ordered = _ordered(_columns(rows.sample(SAMPLE_ROWS, 0)))
+    n_sampled = ordered.shape[1]
     levels = np.linspace(0.0, 1.0, N_POINTS)
-    points = np.quantile(Z, levels, axis=0, method="higher")
+    points = ordered[:, np.ceil((n_sampled - 1) * levels).astype(np.int64)].T
     return Reference(
-        n_rows=sums.n,
-        mean=sums.columns.centre,
-        sd=sums.columns.spread,
-        low=sums.columns.low,
-        high=sums.columns.high,
+        n_rows=seen.n,
+        mean=seen.columns.centre,
+        sd=seen.columns.spread,
+        low=seen.columns.low,
+        high=seen.columns.high,
         points=points,
-        cdf=_shares_below(Z, points),
-        n_sampled=len(Z),
-        indicator=sums.indicator,
+        cdf=_shares_below(ordered, points),
+        n_sampled=n_sampled,
+        indicator=seen.indicator,
         environments=environments,
     )
 
@@ -102,20 +137,15 @@ def _columns(rows: Rows) -> FloatArray:
     return Z if counts.all() else Z[counts]
 
 
-def _extremes(rows: Rows) -> _Extremes:
-    Z = _columns(rows)
-    columns = column_spread(Rows(Z[:, :-1], Z[:, -1], np.ones(len(Z))))
-    indicator = np.isin(columns.low, (0.0, 1.0)) & np.isin(columns.high, (0.0, 1.0))
-    kinds = Z[:, indicator]
-    indicator[indicator] = np.all((kinds == 0) | (kinds == 1), axis=0)
-    return _Extremes(len(Z), columns, indicator)
+def _ordered(Z: FloatArray) -> FloatArray:
+    """(m, n) the values of each of m columns, sorted."""
+    return np.sort(np.ascontiguousarray(Z.T), axis=1)
 
 
-def _shares_below(Z: FloatArray, points: FloatArray) -> FloatArray:
-    """(Q, m) share of each column's values at most as large as each of its points."""
-    ordered = np.sort(Z, axis=0)
-    counts = [np.searchsorted(ordered[:, j], points[:, j], side="right") for j in range(Z.shape[1])]
-    shares: FloatArray = np.column_stack(counts) / len(Z)
+def _shares_below(ordered: FloatArray, points: FloatArray) -> FloatArray:
+    """(Q, m) share of each column's sorted values (m, n) at most as large as each of its points."""
+    counts = [np.searchsorted(o, p, side="right") for o, p in zip(ordered, points.T, strict=True)]
+    shares: FloatArray = np.column_stack(counts) / ordered.shape[1]
     return shares
 
 
@@ -134,7 +164,7 @@ def distances(reference: Reference, X: FloatArray) -> tuple[FloatArray, FloatArr
     p_value : (d,) of the hypothesis that nothing moved, not corrected for the number of columns.
     """
     d = X.shape[1]
-    now = _shares_below(X, reference.points[:, :d])
+    now = _shares_below(_ordered(X), reference.points[:, :d])
     distance = np.max(np.abs(now - reference.cdf[:, :d]), axis=0)
     p_value = _kolmogorov(distance, len(X), reference.n_sampled)
     share = np.flatnonzero(reference.indicator[:d])

@@ -148,13 +148,21 @@ def _by_cell(
     Z: FloatArray, weight: FloatArray, cell: IntArray, n_cells: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sums of weight, squared weight and weighted products by cell; ``n_cells`` is no cell."""
-    order = np.argsort(cell, kind="stable")
+    # Short integers are sorted by counting.
+    order = np.argsort(cell.astype(np.min_scalar_type(n_cells)), kind="stable")
     counts = np.bincount(cell, minlength=n_cells + 1)[:n_cells]
     ends = np.cumsum(counts)
-    weighted = Z[order] * np.sqrt(weight[order])[:, None]
+    by_cell = Z.take(order, axis=0)
+    sums = counts.astype(np.float64), counts.astype(np.float64)
+    if not np.all(weight == 1.0):
+        by_cell *= np.sqrt(weight.take(order))[:, None]
+        sums = _sums(cell, weight, n_cells), _sums(cell, weight**2, n_cells)
     gram = np.zeros((n_cells, Z.shape[1], Z.shape[1]))
-    for k in np.flatnonzero(counts):
-        block = weighted[ends[k] - counts[k] : ends[k]]
-        gram[k] = block.T @ block
-    sums = [np.bincount(cell, w, minlength=n_cells + 1)[:n_cells] for w in (weight, weight**2)]
-    return sums[0].astype(np.float64), sums[1].astype(np.float64), gram
+    for k in np.flatnonzero(counts).tolist():
+        block = by_cell[ends[k] - counts[k] : ends[k]]
+        np.dot(block.T, block, out=gram[k])
+    return *sums, gram
+
+
+def _sums(cell: IntArray, values: FloatArray, n_cells: int) -> FloatArray:
+    return np.bincount(cell, values, minlength=n_cells + 1)[:n_cells].astype(np.float64)

@@ -104,6 +104,8 @@ class Levels(Assignment):
 
     def _coded(self, values: FloatArray) -> IntArray:
         known = ~np.isnan(values)
+        if known.all():
+            return self._levels(values)
         codes = np.full(len(values), self.count if self.missing else -1, dtype=np.int64)
         codes[known] = self._levels(values[known])
         return codes
