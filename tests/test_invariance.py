@@ -11,7 +11,6 @@ from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.paper.gates import gate_moments
 from hetrisk.core.paper.invariance import (
-    GRADIENTS,
     PENALTIES,
     InvarianceProblem,
     environment_risks,
@@ -22,6 +21,7 @@ from hetrisk.core.paper.invariance import (
 from hetrisk.core.paper.labels import label_objective, label_problem
 from hetrisk.core.paper.solve import fit_gates, flip, left_out_risk, mask_values, weights
 
+GRADIENTS = ("effective", "weights")
 FORMS = list(itertools.product(PENALTIES, GRADIENTS))
 
 

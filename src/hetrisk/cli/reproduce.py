@@ -56,9 +56,7 @@ cell.
 @click.option(
     "--jobs", type=int, default=2, show_default=True, help="Processes; -1 for every core."
 )
-@click.option(
-    "--quick", is_flag=True, help=f"At most {QUICK_SEEDS} draws of each task; 1 in the gauntlet."
-)
+@click.option("--quick", is_flag=True, help=QUICK_HELP)
 @click.option("--methods", metavar="NAME", multiple=True, help="Run this alone (repeatable).")
 @click.option("--redo", metavar="NAME", multiple=True, help="Run this method again (repeatable).")
 @click.option(

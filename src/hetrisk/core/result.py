@@ -20,7 +20,6 @@ HOMOGENEOUS = "homogeneous"  # searched, nothing usable: plain ERM
 UNSTABLE = "unstable"  # environments differ, but no answer is safe: plain ERM, with a warning
 UNSEARCHED = "unsearched"  # too few rows to look: plain ERM
 RMSE, BRIER = "RMSE", "root Brier score"  # units of errors: of numbers, of probabilities
-VERDICTS = (INVARIANT, HOMOGENEOUS, UNSTABLE, UNSEARCHED)
 
 
 def silent(message: str) -> None:
@@ -308,7 +307,7 @@ class SearchResult:
     curve : the reach curve.
     stability : (d,) share of resamples in which each column left; n_resamples : of how many.
     leave_one_out : what leaving each environment out gave; () with fewer than three.
-    verdict : one of `VERDICTS`; reason : the verdict in a sentence or two, with its numbers.
+    verdict : one of the four words above; reason : a sentence or two, with its numbers.
     history : the steps of the search.
     coef, intercept : the linear model, (d,) and a float, or (C, d) and (C,) for C > 2 classes;
         None to leave the refit on ``support`` to the estimator.

@@ -22,32 +22,6 @@ DIGITS = 6  # of the target's standard deviation
 CHANCE_DECIMALS = 6
 
 
-def predict_table(
-    pipeline: Pipeline,
-    frame: pd.DataFrame,
-    *,
-    label: str | None = None,
-    probabilities: bool = False,
-    flag: bool = False,
-) -> tuple[pd.DataFrame, list[Note]]:
-    """Return the predictions of a table, one a row, and the notes about it.
-
-    Numbers are rounded to a millionth of the standard deviation of the target, probabilities to
-    six decimals.
-
-    Parameters
-    ----------
-    pipeline : as `hetrisk.tables.model.fit_table` returns it.
-    frame : the table; columns the model does not use may be absent.
-    label : a column to copy beside the predictions.
-    probabilities : add the probability of each class.
-    flag : add a column "outside" that names, for each row, what lies clearly outside what the
-        model learned from; empty where nothing does.
-    """
-    predicted, notes, outside = _predicted(pipeline, frame, label, probabilities, flag)
-    return predicted, [*notes, *_outside_notes(Counter(outside), flag)]
-
-
 def _predicted(
     pipeline: Pipeline, frame: pd.DataFrame, label: str | None, probabilities: bool, flag: bool
 ) -> tuple[pd.DataFrame, list[Note], list[str]]:
@@ -158,10 +132,17 @@ def unused_columns(pipeline: Pipeline) -> list[str]:
 class Predictions:
     """The predictions of a table that comes in one piece or in many; iterate once.
 
+    Numbers are rounded to a millionth of the standard deviation of the target, probabilities to
+    six decimals.
+
     Parameters
     ----------
-    pipeline, label, probabilities, flag : as for `predict_table`.
-    frames : the pieces of the table, in order.
+    pipeline : as `hetrisk.tables.model.fit_table` returns it.
+    frames : the pieces of the table, in order; columns the model does not use may be absent.
+    label : a column to copy beside the predictions.
+    probabilities : add the probability of each class.
+    flag : add a column "outside" that names, for each row, what lies clearly outside what the
+        model learned from; empty where nothing does.
 
     Attributes
     ----------

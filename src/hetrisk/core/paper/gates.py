@@ -53,12 +53,6 @@ class GateMoments:
         variance: FloatArray = np.maximum(self.second - self.mean**2, 0.0)
         return variance
 
-    @property
-    def d_variance(self) -> FloatArray:
-        """Derivative of Var(m) with respect to mu."""
-        slope: FloatArray = self.d_second - 2.0 * self.mean * self.d_mean
-        return slope
-
 
 def gate_moments(mu: FloatArray, noise: float) -> GateMoments:
     """Moments of the gates with centres ``mu`` and noise standard deviation ``noise`` > 0.

@@ -38,7 +38,6 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.paper.gates import GateMoments, gate_moments
 
 PENALTIES = ("trace", "linear")
-GRADIENTS = ("effective", "weights")
 
 
 class EnvironmentRisks(NamedTuple):
@@ -85,7 +84,7 @@ class InvarianceProblem:
     groups : (p,) gate of each weight, 0 to G - 1, or -1 for an intercept.
     noise : standard deviation of the gates.
     invariance, price : lambda and alpha.
-    penalty, gradient : one of `PENALTIES`, `GRADIENTS`.
+    penalty, gradient : one of `PENALTIES`, and "effective" or "weights".
     """
 
     risks: EnvironmentRisks
@@ -166,7 +165,7 @@ def risk(risks: EnvironmentRisks, theta: FloatArray, g: GateMoments) -> Slopes:
     """Mean over environments of L^e = c - 2 v.b + v'A v + sum theta^2 A_ii (E[m^2] - E[m]^2)."""
     A, b = risks.gram.mean(axis=0), risks.cross.mean(axis=0)
     a, v = np.diag(A), g.mean * theta
-    slack = g.second - g.mean**2
+    slack = g.variance
     residual = 2.0 * (A @ v - b)
     value = float(risks.square.mean() - 2.0 * v @ b + v @ A @ v + (theta**2 * a) @ slack)
     return Slopes(
@@ -194,7 +193,7 @@ def _literal_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMomen
     A, b = problem.risks.gram, problem.risks.cross
     a = np.diagonal(A, axis1=1, axis2=2)
     residual = 2.0 * (A @ (g.mean * theta) - b)
-    slack = g.second - g.mean**2
+    slack = g.variance
     centred, variance = _spread(g.mean * residual + 2.0 * slack * a * theta, problem.gated)
     size, slope = penalty_shape(problem.penalty, variance)
     mask = g.second if problem.penalty == "linear" else np.ones_like(theta)

@@ -127,7 +127,7 @@ def left_out_risk(problem: InvarianceProblem, mask: BoolArray) -> float:
 def weights(problem: InvarianceProblem, g: GateMoments) -> FloatArray:
     """(p,) minimum of the "trace" objective in theta for given moments of the gates."""
     A, b = problem.risks.gram, problem.risks.cross
-    slack = np.maximum(g.second - g.mean**2, 0.0)
+    slack = g.variance
     a = np.diagonal(A, axis1=1, axis2=2)
     if problem.gradient == "effective":
         curvature, right, mask = 2.0 * A * g.mean, 2.0 * b, g.open
