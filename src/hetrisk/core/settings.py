@@ -11,6 +11,7 @@ from typing import Final
 
 from scipy.special import ndtri
 
+from hetrisk.core.numerics.dependence import SETTINGS as DEPENDENCE
 from hetrisk.core.numerics.thresholds import assumed, conventional, derived, measured, threshold
 
 
@@ -60,12 +61,6 @@ class Thresholds:
             "in mean log likelihood beyond the draws (docs/research/hidden.md)"
         ),
     )
-    needed_score: float = threshold(
-        4.0,
-        "robust score at which the flexible model needs a column, twice that for a curve of its "
-        "own",
-        measured("on the first simulations docs/research/pooled.md"),
-    )
     proxy_share: float = threshold(
         0.2,
         "of its linear coefficient, that a proxy keeps in the flexible model at most",
@@ -111,6 +106,11 @@ class Thresholds:
     def score(self) -> float:
         """Normal score of a single test at the level, two sided."""
         return float(ndtri(1.0 - self.alpha / 2.0))
+
+    @property
+    def certain(self) -> float:
+        """Normal score at which something is taken to be so, as a dependence between columns is."""
+        return float(ndtri(1.0 - DEPENDENCE.depends / 2.0))
 
     def rows_needed(self, n_columns: int) -> int:
         """Rows below which nothing is searched for."""

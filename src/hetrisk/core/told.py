@@ -10,14 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
 
 from hetrisk.core.mixture.mixture import MixtureParameters
 from hetrisk.core.numerics.cells import Assignment
 from hetrisk.core.numerics.comparison import environment_fits, moment_fits
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
-from hetrisk.core.numerics.multiplicity import holm
+from hetrisk.core.numerics.multiplicity import holm, normal_score
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.pricing import (
@@ -25,7 +24,7 @@ from hetrisk.core.pricing import (
     step,
 )
 from hetrisk.core.reach.decision import Measure, decide
-from hetrisk.core.reach.heterogeneity import HIGHEST_SCORE, Heterogeneity, heterogeneity
+from hetrisk.core.reach.heterogeneity import Heterogeneity, heterogeneity
 from hetrisk.core.reach.levels import Levels
 from hetrisk.core.reach.regret import Environments, combined
 from hetrisk.core.reach.settings import SETTINGS
@@ -169,7 +168,7 @@ def source_record(tested: Tested, settings: SearchSettings) -> SourceRecord:
         proposal.kind,
         count,
         tested.p_value,
-        float(np.clip(norm.isf(tested.p_value), -HIGHEST_SCORE, HIGHEST_SCORE)),
+        normal_score(tested.p_value),
         column if tested.used else None,
         tested.used,
         sentence,

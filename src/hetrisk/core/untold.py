@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import norm
 
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.multiplicity import normal_score
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
 from hetrisk.core.numerics.thresholds import Constant
@@ -19,7 +19,6 @@ from hetrisk.core.pricing import (
     too_few,
 )
 from hetrisk.core.reach.decision import listed
-from hetrisk.core.reach.heterogeneity import HIGHEST_SCORE
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.result import (
     HOMOGENEOUS,
@@ -190,7 +189,7 @@ def _asked(finding: Finding, left: BoolArray) -> SourceRecord:
         HIDDEN if finding.kind == HIDDEN else VISIBLE,
         max((p.n_environments for p in finding.partitions), default=1),
         finding.p_value,
-        float(np.clip(norm.isf(finding.p_value), -HIGHEST_SCORE, HIGHEST_SCORE)),
+        normal_score(finding.p_value),
         most,
         bool(left.any()),
         finding.sentence,

@@ -1,10 +1,20 @@
-"""Several tests at once."""
+"""What tests say, one and several at once."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import ndtri
 
 from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.numerics.thresholds import Constant
+
+# The normal score of the smallest probability a double holds.
+HIGHEST_SCORE: Constant[float] = 38.0
+
+
+def normal_score(p_value: float) -> float:
+    """A p-value as a normal score, in the range a double holds; zero or less is chance."""
+    return float(np.clip(-ndtri(p_value), -HIGHEST_SCORE, HIGHEST_SCORE))
 
 
 def holm(p_values: FloatArray) -> FloatArray:

@@ -19,15 +19,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import f, norm
+from scipy.stats import f
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import ROUNDING, TINY, TRACE_OF_A_ROW
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.numerics.thresholds import Constant
 from hetrisk.core.reach.regret import Environments, Fits, fit_set
-
-HIGHEST_SCORE: Constant[float] = 38.0  # the normal score of the smallest probability a double holds
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,6 @@ class Heterogeneity:
     fits: Fits
     p_value: float
     column_p_values: FloatArray
-
-    @property
-    def score(self) -> float:
-        """The p-value as a normal score; zero or less is chance."""
-        return float(np.clip(norm.isf(self.p_value), -HIGHEST_SCORE, HIGHEST_SCORE))
 
 
 def environments_of(cells: CellMoments, n_targets: int) -> Environments:

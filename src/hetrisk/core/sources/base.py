@@ -142,7 +142,7 @@ class Question(ABC, Generic[P]):
 
 
 def nothing_found(question: Question[P], case: Case, p_value: float, sentence: str) -> Finding:
-    """A finding against no column."""
+    """A finding against no column; what speaks against some replaces the parts that differ."""
     d = len(case.left)
     return Finding(
         name=question.name,
@@ -155,6 +155,13 @@ def nothing_found(question: Question[P], case: Case, p_value: float, sentence: s
         safe=True,
         sentence=sentence,
     )
+
+
+def mask_of(columns: IntArray, n_columns: int) -> BoolArray:
+    """(d,) where the columns are."""
+    mask = np.zeros(n_columns, dtype=bool)
+    mask[columns] = True
+    return mask
 
 
 def p_text(p_value: float) -> str:

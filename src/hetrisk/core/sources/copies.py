@@ -20,8 +20,8 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
-from hetrisk.core.sources.base import COPY, Case, Finding, Question, nothing_found
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, Rows, RowSource
+from hetrisk.core.sources.base import COPY, Case, Finding, Question, mask_of, nothing_found
 from hetrisk.core.sources.effect import roles
 
 
@@ -67,7 +67,7 @@ class LabelCopy(Question[Copies]):
             repeats[stay[case.groups[stay] == case.groups[stay[j]]]] = True
             if r2[j] > factor * r2[~repeats[stay]].max(initial=0.0):
                 # Effects cannot vouch for each other: what explains the label must be no effect.
-                vouch = _mask(stay[~found.effect], case.left) & ~repeats
+                vouch = mask_of(stay[~found.effect], len(case.left)) & ~repeats
                 share, _ = explained(case.sample, case.family, vouch, ~case.left)
                 _, rise = explained(case.sample, case.family, ~case.left & ~repeats, ~case.left)
                 return Copies(repeats, share, rise)
@@ -86,21 +86,12 @@ class LabelCopy(Question[Copies]):
         if proposal.share < case.thresholds.copy_share or proposal.rise > case.thresholds.copy_rise:
             sentence = f"{gone.sum()} column(s) repeat the label, but {price}: they stay."
             return nothing_found(self, case, 1.0, sentence)
-        return Finding(
-            name=self.name,
-            kind=self.kind,
-            statistic=proposal.share,
-            p_value=1.0,
-            column_p_values=np.ones(len(gone)),
-            against=gone,
-            assumption=True,
-            safe=True,
-            sentence=(
-                f"{gone.sum()} column(s) repeat the label better than any other tells it. Whether "
-                f"they do so elsewhere cannot be seen in a pooled table; by assumption they leave "
-                f"({price})."
-            ),
+        sentence = (
+            f"{gone.sum()} column(s) repeat the label better than any other tells it. Whether they "
+            f"do so elsewhere cannot be seen in a pooled table; by assumption they leave ({price})."
         )
+        finding = nothing_found(self, case, 1.0, sentence)
+        return replace(finding, statistic=proposal.share, against=gone, assumption=True)
 
     def confirm(self, case: Case, finding: Finding, rows: RowSource) -> Finding:
         """Nothing to confirm: the rule rests on no test."""
@@ -117,12 +108,6 @@ def explained(rows: Rows, family: Family, some: BoolArray, every: BoolArray) -> 
         for columns in (np.zeros_like(some), some, every)
     )
     return (null - part) / max(null - whole, TINY), part / max(whole, TINY)
-
-
-def _mask(columns: IntArray, like: BoolArray) -> BoolArray:
-    mask = np.zeros_like(like)
-    mask[columns] = True
-    return mask
 
 
 def squared_correlation(rows: Rows) -> FloatArray:

@@ -23,7 +23,7 @@ from functools import partial
 
 import numpy as np
 
-from hetrisk.core.numerics.dependence import SETTINGS, Dependence, dependence
+from hetrisk.core.numerics.dependence import Dependence, dependence
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.partition import Partition
@@ -35,6 +35,7 @@ from hetrisk.core.sources.base import (
     Case,
     Finding,
     Question,
+    mask_of,
     nothing_found,
     p_text,
     some_of,
@@ -74,7 +75,7 @@ def roles(rows: Rows, family: Family, groups: IntArray, thresholds: Thresholds) 
     rest = np.flatnonzero(~effect)
     at = np.ix_(rest, rest)
     again = dependence(plain[at], given[at], n_rows, n_known, groups[rest])
-    cause[rest] = (again.after < SETTINGS.depends) & (again.share > 1.0)
+    cause[rest] = again.is_cause
     return Roles(effect, cause)
 
 
@@ -119,7 +120,7 @@ class Effect(Question[BoolArray]):
         group = np.isin(case.groups, case.groups[shifting])
         kept = np.isin(case.groups, case.groups[case.keep])
         gone = group & ~kept & ~case.left
-        by_slopes = gone & _mask(effects[hidden < visible], gone)
+        by_slopes = gone & mask_of(effects[hidden < visible], len(gone))
         column_p_values = np.ones(len(case.left))
         column_p_values[effects] = p
         smallest = min(1.0, len(effects) * float(p.min()))
@@ -130,18 +131,13 @@ class Effect(Question[BoolArray]):
             else f"{asked(len(effects), 'does so', 'do so')}"
         )
         sentence = f"{sentence} in one way everywhere ({p_text(smallest)})."
-        return Finding(
-            name=self.name,
-            kind=self.kind,
+        return replace(
+            nothing_found(self, case, smallest, sentence),
             statistic=float(p.min()),
-            p_value=smallest,
             column_p_values=column_p_values,
             against=gone,
-            assumption=False,
-            safe=True,
-            sentence=sentence,
             partitions=(
-                *_by_spread(case, gone & _mask(effects[visible <= hidden], gone)),
+                *_by_spread(case, gone & mask_of(effects[visible <= hidden], len(gone))),
                 *(s.partition() for s in scores if s is not None and by_slopes[s.target]),
             ),
         )
@@ -161,12 +157,6 @@ class Effect(Question[BoolArray]):
         sentence = finding.sentence if against.any() else "All rows show one mechanism."
         partitions = finding.partitions if against.any() else ()
         return replace(finding, against=against, sentence=sentence, partitions=partitions)
-
-
-def _mask(columns: IntArray, like: BoolArray) -> BoolArray:
-    mask = np.zeros_like(like)
-    mask[columns] = True
-    return mask
 
 
 def _two_slopes(case: Case, j: int) -> Score | None:

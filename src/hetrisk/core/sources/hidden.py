@@ -122,16 +122,12 @@ class Hidden(Question[Suspicion]):
                 gone = leave
                 break
         _, grams = _grams(rows, np.arange(len(case.left)), found)
-        return Finding(
-            name=self.name,
-            kind=self.kind,
+        return replace(
+            nothing_found(self, case, found.p_value, _sentence(case, gone, numbers, left)),
             statistic=found.value,
-            p_value=found.p_value,
             column_p_values=np.where(gone, found.p_value, 1.0),
             against=gone,
-            assumption=False,
             safe=bool(gone.any()),
-            sentence=_sentence(case, gone, numbers, left),
             partitions=(found.partition(),),
             chance=(tuple(grams),),
         )

@@ -7,13 +7,12 @@ the environments apart tells the size of the noise as well. So the *spread* of t
 other effects (environments that change several mechanisms at once make these rise and fall
 together). All of them have their means given the target taken out.
 
-Each witness has a robust score z. The test adds them up, ``Q = sum_i w_i^2 z_i^2``, which under one
-mechanism is a weighted sum of chi-squared variables. The weights may look at the witnesses, not
-at the effect: rows of several environments that shift a feature leave it skewed, or heavier or
-flatter than normal, so a feature that is not normal is listened to more.
+Each witness has a robust score z. The test adds their squares up, which under one mechanism is a
+weighted sum of chi-squared variables, the weights being the eigenvalues of the correlation of the
+scores. Of very many witnesses those are heard that are farthest from normal: rows of several
+environments that shift a feature leave it skewed, or heavier or flatter than normal.
 
-All of this is sums over rows, in three passes: one test serves a sample and a cluster. The
-constants below shape the statistic; its level does not depend on them.
+All of this is sums over rows, in three passes: one test serves a sample and a cluster.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Su
 from hetrisk.core.numerics.thresholds import Budget
 
 CUT = 3.0  # standard deviations beyond which noise and features count no further
-HEARD = 4.0  # squared weight of a spread, and what a feature far from normal gains
 # Features, and spreads, that one effect is set against: those farthest from normal.
 WITNESSES: Budget[int] = 50
 
@@ -89,15 +87,11 @@ def mechanism_p_values(
     layout = Layout(family, effects, mean, deviation)
     products = rows.sum(partial(_second_pass, layout=layout))
     given = _solved(first.known, products)
-    heard = _not_normal(first)
-    witnesses = [_witnesses(heard, groups, effects, i) for i in range(len(effects))]
-    asked = tuple(columns for columns, _ in witnesses)
+    not_normal = _not_normal(first)
+    asked = tuple(_witnesses(not_normal, groups, effects, i) for i in range(len(effects)))
     scores = rows.sum(partial(_third_pass, layout=layout, given=given, asked=asked))
     return np.array(
-        [
-            _weighted_test(total, outer, weight)
-            for total, outer, (_, weight) in zip(scores.total, scores.outer, witnesses, strict=True)
-        ]
+        [_sum_test(total, outer) for total, outer in zip(scores.total, scores.outer, strict=True)]
     )
 
 
@@ -195,18 +189,14 @@ def _third_pass(
     return _Scores(tuple(s.sum(axis=0) for s in scores), tuple(s.T @ s for s in scores))
 
 
-def _witnesses(
-    heard: FloatArray, groups: IntArray, effects: IntArray, i: int
-) -> tuple[IntArray, FloatArray]:
-    """Columns of the layout that the spread of effect i is set against, and squared weights."""
+def _witnesses(not_normal: FloatArray, groups: IntArray, effects: IntArray, i: int) -> IntArray:
+    """Columns of the layout that the spread of effect i is set against."""
     d, outside = len(groups), groups != groups[effects[i]]
-    features = np.argsort(-heard, kind="stable")
+    features = np.argsort(-not_normal, kind="stable")
     features = features[outside[features]][:WITNESSES]
-    spreads = np.argsort(-heard[effects], kind="stable")
+    spreads = np.argsort(-not_normal[effects], kind="stable")
     spreads = spreads[outside[effects[spreads]]][:WITNESSES]
-    columns = np.concatenate([features, d + features, 2 * d + spreads])
-    own = 1.0 + np.minimum(heard[features] / 4.0, HEARD)
-    return columns, np.concatenate([own, own, np.full(len(spreads), HEARD)])
+    return np.concatenate([features, d + features, 2 * d + spreads])
 
 
 def _not_normal(first: _First) -> FloatArray:
@@ -221,10 +211,11 @@ def _not_normal(first: _First) -> FloatArray:
     return statistic
 
 
-def _weighted_test(total: FloatArray, outer: FloatArray, weight: FloatArray) -> float:
+def _sum_test(total: FloatArray, outer: FloatArray) -> float:
+    """p-value of the sum of squared scores, from their sums (q,) and sums of products (q, q)."""
     size = np.sqrt(np.diag(outer))
     identifiable = size > NEARLY_SINGULAR * size.max(initial=0.0)
-    root = np.sqrt(weight[identifiable]) / size[identifiable]
-    q = float(((root * total[identifiable]) ** 2).sum())
-    values = np.linalg.eigvalsh(outer[np.ix_(identifiable, identifiable)] * np.outer(root, root))
-    return weighted_chi_squared(q, np.maximum(values, 0.0))
+    scale = 1.0 / size[identifiable]
+    statistic = float(((scale * total[identifiable]) ** 2).sum())
+    values = np.linalg.eigvalsh(outer[np.ix_(identifiable, identifiable)] * np.outer(scale, scale))
+    return weighted_chi_squared(statistic, np.maximum(values, 0.0))

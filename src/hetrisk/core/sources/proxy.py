@@ -87,9 +87,9 @@ def use_of_columns(
         fit = working_fit(rows, family, term_values(others, rows.X))
         bent[j], z[j] = fit.coef[1 + j], fit.z[1 + j]
         curved[j] = np.abs(of_terms[touching]).max()
-    used = np.abs(z) >= thresholds.needed_score
+    used = np.abs(z) >= thresholds.certain
     used &= bent * np.sign(own) >= thresholds.proxy_share * np.abs(own)
-    needed = used | (curved > np.minimum(np.abs(z_linear), 2.0 * thresholds.needed_score))
+    needed = used | (curved > np.minimum(np.abs(z_linear), thresholds.certain))
     return Use(z_linear, (own - bent) / error, needed)
 
 
@@ -177,16 +177,11 @@ class Proxy(Question[Suspects]):
             else f"{asked(len(scores), 'goes', 'go')} {how}"
         )
         sentence = f"{sentence} ({p_text(smallest)})."
-        return Finding(
-            name=self.name,
-            kind=self.kind,
+        return replace(
+            nothing_found(self, case, smallest, sentence),
             statistic=strongest.value,
-            p_value=smallest,
             column_p_values=column_p_values,
             against=gone,
-            assumption=False,
-            safe=True,
-            sentence=sentence,
             partitions=tuple(scores[j].partition() for j in scores if gone[j]),
         )
 
