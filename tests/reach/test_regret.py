@@ -13,7 +13,7 @@ from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.reach import resampling
-from hetrisk.core.reach.account import model_line
+from hetrisk.core.reach.account import leave_one_out, model_line
 from hetrisk.core.reach.columns import SweptFit, choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.core.reach.directions import fit_directions
@@ -112,6 +112,30 @@ def test_a_resample_is_its_environments_on_their_own():
         assert np.allclose(fit_directions(alone, 2.0), directions[i], atol=1e-10)
         shift = gradient_shift(alone, fit.coef)
         assert np.allclose(shift, gradient_shift(sides, weighted.coef)[i], atol=1e-10)
+
+
+def test_errors_without_an_environment_are_those_of_a_fit_to_the_other_rows():
+    """All are left out side by side; the model is plain ERM on all columns, and by rows."""
+    X, y, codes = table(flip=2.0, K=4)
+    environments = heterogeneity(cells_of(X, y, codes), 1).environments
+    scores = leave_one_out(environments, FULL[None], 2.0, ("a", "b", "c", "d"), weighted=False)
+    assert [score.label for score in scores] == ["a", "b", "c", "d"]
+    Z = np.column_stack([np.ones(len(y)), X])
+    for e, score in enumerate(scores):
+        coef = np.linalg.lstsq(Z[codes != e], y[codes != e], rcond=None)[0]
+        error = np.sqrt(np.mean((y - Z @ coef)[codes == e] ** 2))
+        assert score.error_erm == pytest.approx(error, rel=1e-4)
+        assert score.error == score.error_erm
+        # Anchor regression by rows: what is common to an environment counts more.
+        seen = np.column_stack([X, y])[codes != e]
+        mean, of_row = seen.mean(axis=0), codes[codes != e]
+        common = np.empty_like(seen)
+        for k in np.unique(of_row):
+            common[of_row == k] = seen[of_row == k].mean(axis=0) - mean
+        moved = seen - mean + (np.sqrt(SETTINGS.anchor_gamma) - 1.0) * common
+        slope = np.linalg.lstsq(moved[:, :-1], moved[:, -1], rcond=None)[0]
+        residual = (y - mean[-1] - (X - mean[:-1]) @ slope)[codes == e]
+        assert score.error_anchor == pytest.approx(np.sqrt(np.mean(residual**2)), rel=1e-4)
 
 
 def test_an_environment_without_rows_in_a_resample_shows_nothing_there():

@@ -13,13 +13,21 @@ import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import EQUAL, TINY
+from hetrisk.core.numerics.linear import least_squares_many
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.anchor import anchor_fit
+from hetrisk.core.reach.anchor import anchor_moments
 from hetrisk.core.reach.columns import Costs, SweptFit
 from hetrisk.core.reach.curve import Line, draw, grid
-from hetrisk.core.reach.regret import Environments, fit_set, gradient_shift, regret_of, risk_of
-from hetrisk.core.reach.resampling import resamples
+from hetrisk.core.reach.regret import (
+    Environments,
+    fit_set,
+    gradient_shift,
+    regret_of,
+    risk_in,
+    risk_of,
+)
+from hetrisk.core.reach.resampling import BATCH, resamples
 from hetrisk.core.reach.sets import SetErrors, evaluate_path, evaluate_sets, joined
 from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.weights import fit_weighted
@@ -213,31 +221,41 @@ def leave_one_out(
     """
     if len(environments.rows) < 3 or np.any(environments.partition > 0):
         return ()
-    full = np.ones(rivals.shape[1], dtype=bool)
-    scores = []
-    for e, name in enumerate(names):
-        rest = environments.without(e)
-        best = rivals[evaluate_sets(rest, rivals).best(reach, int(rivals.all(axis=1).argmax()))]
-        models = (
-            fit_weighted(rest, best, reach if weighted else 0.0).coef,
-            fit_set(rest, full).coef[0],
-            _anchor(rest),
-        )
-        errors = [float(np.sqrt(risk_of(environments, coef)[1 + e])) for coef in models]
-        scores.append(EnvironmentScore(name, float(environments.rows[e]), *errors))
-    return tuple(scores)
+    K, step = len(environments.rows), max(1, BATCH // environments.gram.size)
+    risks = []
+    for start in range(0, K, step):
+        out = np.arange(start, min(start + step, K))
+        models = _without(environments.without(out), rivals, reach, weighted)
+        risks.append(np.stack([risk_in(environments, out, coef) for coef in models], axis=1))
+    errors = np.sqrt(np.concatenate(risks)).tolist()
+    rows = environments.rows.tolist()
+    return tuple(EnvironmentScore(*s[:2], *s[2]) for s in zip(names, rows, errors, strict=True))
+
+
+def _without(
+    rest: Environments, rivals: BoolArray, reach: float, weighted: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(m, p, t) our model, plain ERM and anchor regression on each of m resamples."""
+    full = int(rivals.all(axis=1).argmax())
+    best = evaluate_sets(rest, rivals).best(reach, full)
+    plain = fit_set(rest, rivals[full]).coef[:, 0]
+    ours = np.empty_like(plain)
+    for i in np.unique(best):
+        strength = reach if weighted else 0.0
+        ours[best == i] = fit_weighted(rest.some(best == i), rivals[i], strength).coef
+    return ours, plain, _anchor(rest)
 
 
 def _anchor(environments: Environments) -> FloatArray:
-    """(p, t) anchor regression, each target on its own."""
+    """(m, p, t) anchor regression on each of m resamples, each target on its own."""
     d, t = environments.n_columns, environments.n_targets
-    coef = np.zeros((1 + d, t))
+    coef = np.zeros((len(environments.rows), 1 + d, t))
+    weight = environments.share
     for target in range(t):
-        chosen = [*range(1, 1 + d), 1 + d + target]
-        mean = environments.gram[:, 0, chosen]
-        second = environments.gram[:, chosen][:, :, chosen]
-        weight = environments.share
-        scatter = weight[:, None, None] * (second - mean[:, :, None] * mean[:, None, :])
-        fit = anchor_fit(Moments(weight, mean, scatter), SETTINGS.anchor_gamma)
-        coef[:, target] = np.append(fit.intercept, fit.coef)
+        chosen = np.array([*range(1, 1 + d), 1 + d + target])
+        mean = environments.gram[..., 0, chosen]
+        second = environments.gram[..., chosen[:, None], chosen]
+        scatter = weight[..., None, None] * (second - mean[..., :, None] * mean[..., None, :])
+        pooled = anchor_moments(Moments(weight, mean, scatter), SETTINGS.anchor_gamma)
+        coef[:, 1:, target], coef[:, 0, target], _ = least_squares_many(pooled)
     return coef

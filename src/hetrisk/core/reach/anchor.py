@@ -26,7 +26,7 @@ def anchor_moments(environments: Moments, gamma: float) -> Moments:
 
     Parameters
     ----------
-    environments : moments of (x, y) in K environments.
+    environments : moments of (x, y) in K environments; further axes before these are kept.
     gamma : at least 0.
 
     Returns
@@ -34,12 +34,12 @@ def anchor_moments(environments: Moments, gamma: float) -> Moments:
     Moments whose least squares is anchor regression; the mean is that of all rows, so the
     intercept is not penalised.
     """
-    weight = environments.weight.sum()
-    share = environments.weight / np.where(weight > 0, weight, 1.0)
-    mean = share @ environments.mean
-    gap = environments.mean - mean
-    between = (environments.weight[:, None] * gap).T @ gap
-    return Moments(weight, mean, environments.scatter.sum(axis=0) + gamma * between)
+    weight = environments.weight.sum(axis=-1)
+    share = environments.weight / np.where(weight > 0, weight, 1.0)[..., None]
+    mean = (share[..., None] * environments.mean).sum(axis=-2)
+    gap = environments.mean - mean[..., None, :]
+    between = np.swapaxes(environments.weight[..., None] * gap, -1, -2) @ gap
+    return Moments(weight, mean, environments.scatter.sum(axis=-3) + gamma * between)
 
 
 def anchor_fit(environments: Moments, gamma: float) -> LinearFit:

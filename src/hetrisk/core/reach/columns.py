@@ -112,9 +112,10 @@ class _Search:
         self, environments: Environments, reach: float, groups: IntArray, keep: BoolArray
     ) -> None:
         self.environments, self.reach, self.keep = environments, reach, keep
-        kept = np.unique(groups[keep])
-        self.members = {int(g): np.flatnonzero(groups == g) for g in np.unique(groups)}
-        self.free = [g for g in self.members if g not in kept]
+        free = np.setdiff1d(groups, groups[keep])
+        self.free = [np.flatnonzero(groups == g) for g in free]
+        # A group is in a set, or not, with all its columns.
+        self.first = np.array([members[0] for members in self.free], dtype=np.int64)
         self.met: dict[bytes, tuple[float, float, BoolArray]] = {}
 
     def note(self, columns: BoolArray, cost: tuple[float, float] | None = None) -> float:
@@ -135,17 +136,21 @@ class _Search:
         risk, worst, sets = zip(*sorted(self.met.values(), key=self._value), strict=True)
         return np.array(sets), Costs(np.array(risk), np.array(worst))
 
+    def _groups(self, columns: BoolArray) -> list[IntArray]:
+        """Free groups among some columns."""
+        return [self.free[i] for i in np.flatnonzero(columns[self.first])]
+
     def backward(self, start: BoolArray) -> None:
         """From a set, take out the group whose leaving costs least, until none is left."""
         columns, state = start.copy(), SweptFit.of(self.environments, start)
         self.note(columns)
         while True:
-            inside = [g for g in self.free if columns[self.members[g]].all()]
+            inside = self._groups(columns)
             if not inside:
                 return
-            costs = state.without([self.members[g] for g in inside])
+            costs = state.without(inside)
             leaving = np.argsort(costs.expected(self.reach), kind="stable")[: _step(len(inside))]
-            state = state.dropped(np.concatenate([self.members[inside[i]] for i in leaving]))
+            state = state.dropped(np.concatenate([inside[i] for i in leaving]))
             columns = state.columns
             self.note(columns, _only(costs, leaving))
 
@@ -154,25 +159,24 @@ class _Search:
         columns, state = start.copy(), SweptFit.of(self.environments, start)
         self.note(columns)
         while True:
-            outside = [g for g in self.free if not columns[self.members[g]].any()]
+            outside = self._groups(~columns)
             if not outside:
                 return
-            costs = state.with_more([self.members[g] for g in outside])
+            costs = state.with_more(outside)
             count = _step(int(columns.sum()))
             coming = np.argsort(costs.expected(self.reach), kind="stable")[:count]
-            state = state.extended(np.concatenate([self.members[outside[i]] for i in coming]))
+            state = state.extended(np.concatenate([outside[i] for i in coming]))
             columns = state.columns
             self.note(columns, _only(costs, coming))
 
     def nested(self, order: FloatArray) -> None:
         """Try the groups with the largest values, one more at a time."""
-        size = {g: float(np.max(order[self.members[g]])) for g in self.free}
-        waiting = sorted(self.free, key=lambda g: -size[g])
+        size = [-float(np.max(order[members])) for members in self.free]
+        waiting = [self.free[i] for i in np.argsort(size, kind="stable")]
         count = max(1, len(waiting) // SINGLY)
         path = [self.keep]
         for start in range(0, len(waiting), count):
-            coming = [self.members[g] for g in waiting[start : start + count]]
-            path.append(_with(path[-1], np.concatenate(coming)))
+            path.append(_with(path[-1], np.concatenate(waiting[start : start + count])))
         if len(path) > 1:
             found = evaluate_path(self.environments, np.array(path[1:]))
             for columns, *cost in zip(path[1:], found.risk, found.worst, strict=True):
@@ -184,17 +188,13 @@ class _Search:
         value, best = self._value(first), first[2]
         while True:
             state = SweptFit.of(self.environments, best)
-            inside = [g for g in self.free if best[self.members[g]].all()]
-            outside = [g for g in self.free if not best[self.members[g]].any()]
-            sides = (
-                state.without([self.members[g] for g in inside]),
-                state.with_more([self.members[g] for g in outside]),
-            )
+            inside, outside = self._groups(best), self._groups(~best)
+            sides = (state.without(inside), state.with_more(outside))
             values = np.concatenate([costs.expected(self.reach) for costs in sides])
             if len(values) == 0:
                 return best
             changed = best.copy()
-            members = self.members[(inside + outside)[int(np.argmin(values))]]
+            members = (inside + outside)[int(np.argmin(values))]
             changed[members] = ~changed[members]
             found = self.note(changed)
             if not found < value - EQUAL * abs(value):

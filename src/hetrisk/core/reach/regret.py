@@ -88,21 +88,25 @@ class Environments:
         chance: FloatArray = phi * variance * size / rows * (1.0 - share)
         return chance
 
-    def without(self, environment: int) -> Environments:
-        """The same with one environment, and its rows in the pool, left out."""
-        keep = np.arange(len(self.rows)) != environment
-        share = self.share[environment]
-        left = (self.pooled - share * self.gram[environment]) / max(1.0 - share, ROUNDING)
-        rest = np.where(self.partition[keep] == self.partition[environment], 1.0 - share, 1.0)
-        return Environments(
-            self.gram[keep],
-            self.rows[keep],
-            self.share[keep] / np.maximum(rest, ROUNDING),
-            self.partition[keep],
-            left,
-            self.n_targets,
-            self.phi[keep],
+    def without(self, out: IntArray) -> Environments:
+        """The same environments of one partition without each (m,) of some: m resamples."""
+        absent = out[:, None] == np.arange(len(self.rows))
+        rest = np.maximum(1.0 - self.share[out], ROUNDING)[:, None]
+        missing = self.share[out, None, None] * self.gram[out]
+        pooled = (self.pooled - missing) / rest[:, :, None]
+        return replace(
+            self,
+            gram=np.where(absent[:, :, None, None], pooled[:, None], self.gram),
+            rows=np.where(absent, 1.0, self.rows),
+            share=np.where(absent, 0.0, self.share / rest),
+            pooled=pooled,
+            phi=np.where(absent, 0.0, self.phi),
         )
+
+    def some(self, chosen: BoolArray) -> Environments:
+        """Some of the resamples."""
+        parts = ("gram", "rows", "share", "pooled", "phi")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in parts})
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,13 @@ def risk_of(environments: Environments, coef: FloatArray) -> FloatArray:
     A, b, c = environments.stacked
     coef = coef[..., None, :, :]
     risk: FloatArray = np.maximum(c + (coef * (A @ coef - 2.0 * b)).sum(axis=(-2, -1)), 0.0)
+    return risk
+
+
+def risk_in(environments: Environments, which: IntArray, coef: FloatArray) -> FloatArray:
+    """(m,) squared error of linear models (m, p, t), each in one environment."""
+    A, b, c = (part[1 + which] for part in environments.stacked)
+    risk: FloatArray = np.maximum(c + (coef * (A @ coef - 2.0 * b)).sum(axis=(1, 2)), 0.0)
     return risk
 
 

@@ -30,17 +30,14 @@ def resamples(
 ) -> Iterator[Environments]:
     """Environments of resampled rows, some at a time, their noise (phi) as on all rows."""
     random = np.random.default_rng(SEED)
-    drawn = [[_drawn(part, random) for part in cells] for _ in range(count)]
+    shapes = [part.weight.shape for part in cells]
+    chances = [(J, F, np.full(F, 1.0 / F)) for J, F in shapes]
+    # How often each fold of each environment is drawn.
+    drawn = [[random.multinomial(F, p, size=J) for J, F, p in chances] for _ in range(count)]
+    times = [np.array(each, dtype=np.float64) for each in zip(*drawn, strict=True)]
     step = max(1, BATCH // environments.gram.size)
     for start in range(0, count, step):
-        times = [np.stack(each) for each in zip(*drawn[start : start + step], strict=True)]
-        yield _of_folds(cells, environments, times)
-
-
-def _drawn(cells: CellMoments, random: np.random.Generator) -> FloatArray:
-    """(J, F) how often each fold of each environment is drawn."""
-    J, F = cells.weight.shape
-    return random.multinomial(F, np.full(F, 1.0 / F), size=J).astype(np.float64)
+        yield _of_folds(cells, environments, [each[start : start + step] for each in times])
 
 
 def halves(cells: list[CellMoments], environments: Environments) -> Environments:

@@ -19,7 +19,7 @@ chance counts as none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,22 +56,24 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
     if reach == 0 or not fits.excess.any():
         return WeightedFit(fits.coef[..., 0, :, :], np.zeros_like(environments.share))
     problem = _problem(environments, fits, columns)
-    best = _start(fits, problem.chosen)
-    found = best
+    found = best = _State(fits.coef[..., 0, problem.chosen, :], np.zeros_like(fits.own))
+    least: FloatArray = np.full(fits.risk.shape, np.inf)
     running: BoolArray = np.asarray(fits.excess.any(axis=-1))
     for step in range(STEPS):
-        beyond = problem.beyond(found.coef)
+        risk, beyond = problem.costs(found.coef)
         tail = heaviest(beyond, problem.most)
-        value = problem.risk(found.coef) + reach**2 * (tail * beyond).sum(axis=-1)
-        best = best.or_less(replace(found, value=value), running)
+        value = risk + reach**2 * (tail * beyond).sum(axis=-1)
+        less = running & (value < least)
+        least, best = np.where(less, value, least), best.or_other(found, less)
+        change = tail - found.multipliers
         if step:  # the duality gap: no weights could raise the least value by more
-            gap = reach**2 * ((tail - found.multipliers) * beyond).sum(axis=-1)
+            gap = reach**2 * (change * beyond).sum(axis=-1)
             running = running & (gap > TOL * problem.scale)
         if not running.any():
             break
         # Frank and Wolfe 1956: towards the weights that are the worst for this fit.
-        towards = found.multipliers + 2.0 / (step + 2.0) * (tail - found.multipliers)
-        found = _State(problem.solved(reach**2 * towards), towards, value)
+        towards = found.multipliers + 2.0 / (step + 2.0) * change
+        found = _State(problem.solved(reach**2 * towards), towards)
     coef = np.zeros_like(fits.coef[..., 0, :, :])
     coef[..., problem.chosen, :] = best.coef
     return WeightedFit(coef, best.multipliers)
@@ -79,73 +81,70 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
 
 @dataclass(frozen=True)
 class _State:
-    """A fit (s, t) on the columns of the set, its multipliers (K,) and the value it attains."""
+    """A fit (s, t) on the columns of the set, and its multipliers (K,)."""
 
     coef: FloatArray
     multipliers: FloatArray
-    value: FloatArray
 
-    def or_less(self, other: _State, running: BoolArray) -> _State:
-        """This, or where it attains less and is still running, the other."""
-        less = running & (other.value < self.value)
+    def or_other(self, other: _State, where: BoolArray) -> _State:
+        """This, or the other ``where`` that is asked for."""
+        if where.all():
+            return other
         return _State(
-            np.where(less[..., None, None], other.coef, self.coef),
-            np.where(less[..., None], other.multipliers, self.multipliers),
-            np.where(less, other.value, self.value),
+            np.where(where[..., None, None], other.coef, self.coef),
+            np.where(where[..., None], other.multipliers, self.multipliers),
         )
-
-
-def _start(fits: Fits, chosen: IntArray) -> _State:
-    coef = fits.coef[..., 0, chosen, :]
-    return _State(coef, np.zeros_like(fits.own), np.full(coef.shape[:-2], np.inf))
 
 
 @dataclass(frozen=True)
 class _Problem:
-    """Moments A (K + 1, s, s) and b (K + 1, s, t), all rows first; fits of the environments.
+    """Least squares on the columns of a set, environments to be weighted.
 
-    ``chosen`` (s,) are the coefficients of the set, ``most`` (K,) the largest multipliers and
-    ``scale`` the sum of squares that gaps are compared with.
+    Attributes
+    ----------
+    moments : (K + 1, s, s + t) A and b beside it; all rows first.
+    own : (K,) what the fit of each environment explains there, less chance: the regret beyond
+        chance of beta is beta'A beta - 2 beta'b, and this.
+    chosen : (s,) coefficients of the set.
+    most : (K,) the largest multipliers.
+    scale : sum of squares that gaps are compared with.
     """
 
-    A: FloatArray
-    b: FloatArray
+    moments: FloatArray
     own: FloatArray
-    chance: FloatArray
     chosen: IntArray
     most: FloatArray
     scale: FloatArray
 
-    def beyond(self, coef: FloatArray) -> FloatArray:
-        """(K,) regret beyond chance."""
-        gap = coef[..., None, :, :] - self.own
-        square = (gap * (self.A[..., 1:, :, :] @ gap)).sum(axis=(-2, -1))
-        beyond: FloatArray = square - self.chance
-        return beyond
-
-    def risk(self, coef: FloatArray) -> FloatArray:
-        """Squared error over all rows, less the sum of squares of the target."""
-        slope = self.A[..., 0, :, :] @ coef - 2.0 * self.b[..., 0, :, :]
-        risk: FloatArray = (coef * slope).sum(axis=(-2, -1))
-        return risk
+    def costs(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Risk, less the sum of squares of the target, and (K,) regrets beyond chance."""
+        A, b = self._sides(self.moments)
+        coef = coef[..., None, :, :]
+        risks = (coef * (A @ coef - 2.0 * b)).sum(axis=(-2, -1))
+        return risks[..., 0], risks[..., 1:] + self.own
 
     def solved(self, extra: FloatArray) -> FloatArray:
         """(s, t) least squares with environments counted ``extra`` times more."""
-        left, right = (
-            m[..., 0, :, :] + np.einsum("...k,...kij->...ij", extra, m[..., 1:, :, :])
-            for m in (self.A, self.b)
-        )
+        weight = np.concatenate([np.ones((*extra.shape[:-1], 1)), extra], axis=-1)
+        flat = self.moments.reshape(*weight.shape, -1)
+        total = (weight[..., None, :] @ flat).reshape(*extra.shape[:-1], *self.moments.shape[-2:])
+        left, right = self._sides(total)
         solved: FloatArray = np.linalg.solve(left, right)
         return solved
+
+    def _sides(self, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+        s = len(self.chosen)
+        return moments[..., :s], moments[..., s:]
 
 
 def _problem(environments: Environments, fits: Fits, columns: BoolArray) -> _Problem:
     A, b, _ = environments.stacked
     chosen = np.flatnonzero(np.append(True, columns))
-    A, b, own = A[..., chosen[:, None], chosen], b[..., chosen, :], fits.coef[..., 1:, chosen, :]
-    explained = (own * b[..., 1:, :, :]).sum(axis=(-2, -1))
+    moments = np.concatenate([A[..., chosen[:, None], chosen], b[..., chosen, :]], axis=-1)
+    explained = (fits.coef * b).sum(axis=(-2, -1))[..., 1:]
     scale = np.where(environments.share > 0.0, explained, 0.0).max(axis=-1)
-    return _Problem(A, b, own, fits.chance, chosen, environments.share / SETTINGS.tail, scale)
+    most = environments.share / SETTINGS.tail
+    return _Problem(moments, explained - fits.chance, chosen, most, scale)
 
 
 def weight_gains(sides: Environments, columns: BoolArray, reach: float) -> FloatArray:
@@ -171,10 +170,12 @@ def heaviest(values: FloatArray, most: FloatArray) -> FloatArray:
 
     Values below zero get none: the rest of the weight then stands for no environment at all.
     """
-    order = np.argsort(-values, axis=-1, kind="stable")
-    filled = np.minimum(np.take_along_axis(most, order, -1).cumsum(axis=-1), 1.0)
-    filled[..., 1:] -= filled[..., :-1].copy()
-    weights = np.empty_like(values)
-    np.put_along_axis(weights, order, filled, -1)
-    heaviest: FloatArray = np.where(values > 0.0, weights, 0.0)
+    K = values.shape[-1]
+    order = np.argsort(-values, axis=-1, kind="stable").reshape(-1, K)
+    order += K * np.arange(len(order))[:, None]
+    filled = np.minimum(most.reshape(-1)[order].cumsum(axis=-1), 1.0)
+    filled[:, 1:] -= filled[:, :-1].copy()
+    weights = np.empty(values.size)
+    weights[order] = filled
+    heaviest: FloatArray = np.where(values > 0.0, weights.reshape(values.shape), 0.0)
     return heaviest
