@@ -111,17 +111,19 @@ def worst_logit(m: FloatArray, c: float) -> FloatArray:
     """
     if c <= 0:
         return -m
-    bend = 0.0 if c <= 4 else -float(special.logit(2 / (c * (1 + math.sqrt(1 - 4 / c)))))
+    if c <= 4:
+        below = m > c / 2  # the one root is negative
+        start = np.where(below, np.minimum(-m, 0.0), np.maximum(c - m, 0.0))
+        return _root(m, c, start, np.where(below, -np.inf, 0.0), np.where(below, 0.0, np.inf))
+    bend = -float(special.logit(2 / (c * (1 + math.sqrt(1 - 4 / c)))))
     left = _root(m, c, np.minimum(-m, -bend), -np.inf, -bend)
     right = _root(m, c, np.maximum(c - m, bend), bend, np.inf)
-    if c <= 4:
-        return np.where(m > c / 2, left, right)
     gain = [np.logaddexp(0.0, u) - (u + m) ** 2 / (2 * c) for u in (left, right)]
     return np.where(gain[0] > gain[1], left, right)
 
 
-def _root(m: FloatArray, c: float, u: FloatArray, low: float, high: float) -> FloatArray:
-    """Root of u + m - c p(u) in [low, high] by Newton's method from the outer side.
+def _root(m: FloatArray, c: float, u: FloatArray, low: Any, high: Any) -> FloatArray:
+    """Root of u + m - c p(u) in [low, high], (n,) or one for all, by Newton's method from the outer side.
 
     The function rises there and bends towards the start, so the steps are monotone. A row
     without a root in the interval ends at the interval's inner edge.
