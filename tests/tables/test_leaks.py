@@ -190,3 +190,15 @@ def test_copies_that_differ_outside_the_sample_are_two(monkeypatch):
     assert len(TableEncoder().fit(frame).columns_) == 1
     frame.loc[7, "b"] += 1
     assert len(TableEncoder().fit(frame).columns_) == 2
+
+
+@pytest.mark.parametrize("unit", [1e-290, 1e-200, 1e200, 1e290])
+@pytest.mark.parametrize("scale", [1e-250, 1.0, 1e250])
+def test_leaks_are_found_in_any_unit(unit, scale):
+    """Squares of such numbers are none: nothing overflows, and nothing is taken for noise."""
+    rng = np.random.default_rng(0)
+    base = np.abs(rng.normal(size=200))
+    columns = {"unit": base * scale, "noise": rng.normal(size=200) * scale, "root": base**0.5}
+    features = [values[:, None] for values in columns.values()]
+    leaks = find_leaks(list(columns), features, base * unit, "y")
+    assert [(leak.column, leak.kind) for leak in leaks] == [("unit", "line"), ("root", "power")]

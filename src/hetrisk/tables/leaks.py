@@ -87,7 +87,7 @@ def _of_numbers(name: str, features: FloatArray, y: FloatArray, target: str) -> 
         if function is not None:
             kind, words = function
             return Leak(name, kind, _sentence(name, words))
-    share = _unexplained(features, y)
+    share = _unexplained(features, y / _size(y))
     if share <= NEARLY:
         words = f"alone tells the target {quoted(target)} almost exactly (R2 = {1 - share:.4f})"
         return Leak(name, "determines", _sentence(name, words))
@@ -121,21 +121,30 @@ def _function(x: FloatArray, y: FloatArray) -> tuple[str, str] | None:
 
 def _line(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:
     """Return the share of y's variance a line in x misses, its slope and its start."""
+    wide, high = _size(x), _size(y)
+    x, y = x / wide, y / high
     centred, about = x - x.mean(), y - y.mean()
-    scale = centred @ centred
-    if scale == 0 or not np.isfinite(scale):
+    scale, total = float(centred @ centred), float(about @ about)
+    if scale == 0:
         return np.inf, 0.0, 0.0
-    slope = float(centred @ about / scale)
-    total = float(about @ about)
+    slope = float(centred @ about) / scale
     missed = float(np.sum((about - slope * centred) ** 2) / total) if total > 0 else np.inf
-    return missed, slope, float(y.mean() - slope * x.mean())
+    with np.errstate(over="ignore", under="ignore"):
+        unit = float(np.float64(high) / wide)
+    return missed, slope * unit, high * float(y.mean() - slope * x.mean())
+
+
+def _size(x: FloatArray) -> float:
+    """Return the largest value: divided by it, the squares of 1e200 and of 1e-200 are numbers."""
+    return float(np.abs(x).max(initial=0.0)) or 1.0
 
 
 def _line_words(slope: float, start: float, x: FloatArray, y: FloatArray) -> str:
-    small = _SMALL * float(np.abs(x).max())
+    size = _size(x)
+    small = _SMALL * size
     if abs(slope + 1) < _SMALL and abs(start - 1) < small:
         return "is one minus the target"
-    if abs(start) < max(small, 1e-3 * float(x.std())):
+    if abs(start) < max(small, 1e-3 * size * float((x / size).std())):
         return f"is the target in another unit (times {slope:.6g})"
     return f"is the target in another unit (times {slope:.6g}, plus {start:.6g})"
 
@@ -236,8 +245,7 @@ def _guesses(table: FloatArray, codes: IntArray, y: IntArray, *, ordered: bool) 
 def _standardised(x: FloatArray) -> FloatArray:
     """Return values by deviation from their mean; not finite where they are all alike."""
     with np.errstate(all="ignore"):
-        # By size first: the square of 1e-200, or of 1e200, is no number.
-        x = x / np.abs(x).max(axis=0)
+        x = x / np.abs(x).max(axis=0)  # see _size
         scaled: FloatArray = (x - x.mean(axis=0)) / np.where(
             np.ptp(x, axis=0) > 0, x.std(axis=0), 0
         )
