@@ -123,7 +123,7 @@ def worst_logit(m: FloatArray, c: float) -> FloatArray:
 
 
 def _root(m: FloatArray, c: float, u: FloatArray, low: Any, high: Any) -> FloatArray:
-    """Root of u + m - c p(u) in [low, high], (n,) or one for all, by Newton's method from the outer side.
+    """Root of u + m - c p(u) by Newton's method from the outer side of [low, high].
 
     The function rises there and bends towards the start, so the steps are monotone. A row
     without a root in the interval ends at the interval's inner edge.

@@ -1,7 +1,8 @@
 """Text larger than memory, put down as Parquet for as long as it is needed.
 
 One pass finds how the text is laid out and checks every line, another writes it a piece at a time
-to a temporary folder (``TMPDIR`` says where), which goes away with the work. Cells stay text: what
+to a temporary folder (``TMPDIR`` says where), which goes away with the work, or, where that was
+killed, with the next. Cells stay text: what
 they mean is decided later, on rows drawn from all of them.
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import gettempdir
 
 import pandas as pd
 
@@ -23,6 +24,7 @@ from hetrisk.tables.errors import TableError, counted, needs, quoted
 from hetrisk.tables.formats import reader_of
 from hetrisk.tables.inputs import Input, input_of
 from hetrisk.tables.parquet import is_parquet
+from hetrisk.tables.spool import spool_folder
 from hetrisk.tables.target import check_target_name
 from hetrisk.tables.text import (
     begins_as_json,
@@ -84,12 +86,12 @@ def in_parquet(
         yield LargeTable(path, path.name)
         return
     source = input_of(path)
-    with _room_for(source), TemporaryDirectory(prefix="hetrisk-") as folder:
-        place = Path(folder) / "text.parquet"
+    with _room_for(source), spool_folder() as folder:
+        place = folder / "text.parquet"
         with source.unchanged():
             notes = _spool(source, place, target, encoding, delimiter)
         try:
-            yield LargeTable(place, path.name, notes, Path(folder))
+            yield LargeTable(place, path.name, notes, folder)
         except (TableError, ValueError) as error:
             raise TableError(str(error).replace(str(place), path.name)) from error
 
