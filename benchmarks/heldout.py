@@ -9,7 +9,7 @@ import argparse
 
 import numpy as np
 
-from study_hidden import said, timed
+from study_hidden import fitted, said
 
 Rng = np.random.Generator
 SLOPES = np.array([1.0, -1.0, 0.5, 0.8, 0.3])
@@ -93,8 +93,8 @@ def main() -> None:
         told, exact = [], 0
         for seed in range(given.first, given.first + given.seeds):
             X, y, blame = design(np.random.default_rng(seed), 2000)
-            found, seconds = timed(X, y)
-            exact += np.flatnonzero(found.leave).tolist() == blame
+            found, seconds = fitted(X, y)
+            exact += np.flatnonzero(~found.support_).tolist() == blame
             told.append(f"{said(found)} ({seconds:.1f} s)")
         print(f"{design.__name__} | {exact} of {given.seeds} | {' ; '.join(told)}", flush=True)
 

@@ -93,14 +93,28 @@ def test_an_effect_leaves_where_its_spread_goes_along_with_other_columns():
     assert "does so in one way everywhere" in steady.sentence
 
 
-def test_the_environments_of_an_effect_part_rows_by_its_expected_spread():
-    X, y = spreading(2)
+def test_the_environments_of_an_effect_are_those_of_its_noise():
+    X, y = spreading(2, n=3000)
     rows = standardised(X, y)
     (partition,) = found(Effect(), rows).partitions
-    share = partition.responsibilities(rows.X, rows.y)
-    assert set(np.unique(share)) == {0.0, 1.0}
+    spreads = np.sqrt(partition.variance[:, 0]) * X[:, 3].std()
+    np.testing.assert_allclose(spreads[[0, -1]], [0.3, 1.5], rtol=0.25)
+    each = partition.responsibilities(rows.X, rows.y)
+    np.testing.assert_allclose(each.sum(axis=1), 1.0)
+    np.testing.assert_allclose(each.mean(axis=0), partition.share, atol=0.01)
     second = np.arange(len(y)) < len(y) // 3
-    assert np.corrcoef(share[:, 1], second)[0, 1] > 0.4
+    assert np.corrcoef(each[:, 0], second)[0, 1] < -0.7
+
+
+def test_an_effect_leaves_only_where_that_pays_within_the_reach():
+    X, y = spreading(7, n=3000, spreads=(0.6, 1.1))
+    near, far = (HRMRegressor(reach=reach).fit(X, y) for reach in (1.0, 8.0))
+    assert far.verdict_ == "invariant"
+    assert not far.support_[3]
+    assert 1.0 < far.break_even_ <= 8.0
+    assert near.verdict_ == "homogeneous"
+    assert near.support_.all()
+    assert "beyond the 1 asked for" in near.verdict_reason_
 
 
 def test_steady_effects_are_cleared_by_all_rows():

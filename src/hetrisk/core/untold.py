@@ -31,7 +31,7 @@ from hetrisk.core.result import (
     SourceRecord,
 )
 from hetrisk.core.sources.ask import ask
-from hetrisk.core.sources.base import EFFECT, Answer, Finding
+from hetrisk.core.sources.base import Answer, Finding
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
 from hetrisk.core.sources.sets import EnvironmentGrams
 
@@ -90,9 +90,7 @@ def _all_kept(rows: RowSource, family: Family, answer: Answer, findings: Finding
 def _worth_it(answer: Answer, found: SearchResult, settings: SearchSettings) -> bool:
     """Does leaving columns out pay within the reach, as far as the rows can say?
 
-    The spread of an effect shows *that* its mechanism moves; rows parted by what goes along with it
-    are a blurred picture of the environments, and say little about how far it moves. A copy of a
-    label leaves by assumption: no environments show what that is worth.
+    A copy of a label leaves by assumption: no environments show what that is worth.
     """
     return _unpriced(answer) or found.curve.break_even <= settings.reach
 
@@ -100,7 +98,7 @@ def _worth_it(answer: Answer, found: SearchResult, settings: SearchSettings) -> 
 def _unpriced(answer: Answer) -> bool:
     """Whether something speaks that no environments show the worth of."""
     speaking = [f for f in answer.findings if (f.against & answer.leave).any()]
-    return any(f.kind == EFFECT or f.assumption for f in speaking)
+    return any(f.assumption for f in speaking)
 
 
 def _steady(answer: Answer, found: SearchResult) -> bool:

@@ -26,9 +26,7 @@ import numpy as np
 from hetrisk.core.numerics.dependence import Dependence, dependence
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.multiplicity import holm
-from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.base import (
     EFFECT,
@@ -42,11 +40,8 @@ from hetrisk.core.sources.base import (
 )
 from hetrisk.core.sources.mechanism import mechanism_p_values, target_basis
 from hetrisk.core.sources.score import ROWS, Score, SlopePartition, gain_pass, score
+from hetrisk.core.sources.spread import SpreadPartition, by_spread
 from hetrisk.core.sources.terms import two_valued
-
-# Quantiles of the expected spread at which rows may be parted.
-CUTS: Budget[FloatArray] = np.linspace(0.5, 0.9, 9)
-CUT = 3.0  # standard deviations beyond which a spread counts no further
 
 
 @dataclass(frozen=True)
@@ -159,6 +154,13 @@ class Effect(Question[BoolArray]):
         return replace(finding, against=against, sentence=sentence, partitions=partitions)
 
 
+def _by_spread(case: Case, effects: BoolArray) -> list[SpreadPartition]:
+    """The environments of effects whose spread goes along with something visible."""
+    if not effects.any():
+        return []
+    return [by_spread(case.sample, case.family, np.flatnonzero(effects))]
+
+
 def _two_slopes(case: Case, j: int) -> Score | None:
     """Score of an effect given the target; None where there is no spread to be asked about."""
     rows = case.sample
@@ -166,66 +168,6 @@ def _two_slopes(case: Case, j: int) -> Score | None:
         return None
     seen = Rows(rows.X[:ROWS], rows.y[:ROWS], rows.weight[:ROWS])
     return score(seen, case.groups, case.thresholds, np.array([-1]), mixed=0, target=j)
-
-
-@dataclass(frozen=True)
-class SpreadPartition(Partition):
-    """Rows parted by how closely an effect is expected to follow the target there.
-
-    ``coef`` (1 + m,) predicts the spread from the columns ``witnesses`` (m,) and, as the second
-    half, their squares; rows above ``cut`` are the second environment.
-    """
-
-    witnesses: IntArray
-    coef: FloatArray
-    cut: float
-
-    @property
-    def n_environments(self) -> int:
-        """Two."""
-        return 2
-
-    def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
-        """(n, 2) zeros and ones; the target is not used."""
-        above = _witness_columns(X[:, self.witnesses]) @ self.coef > self.cut
-        return np.column_stack([~above, above]).astype(np.float64)
-
-
-def _by_spread(case: Case, effects: BoolArray) -> list[SpreadPartition]:
-    """One partition an effect: where other columns say that it follows the target loosely."""
-    rows, w = case.sample, case.sample.weight / case.sample.weight.sum()
-    outside = np.flatnonzero(~case.left & ~effects)
-    if len(outside) == 0:
-        return []
-    known = np.column_stack([np.ones(len(rows)), target_basis(rows.y, case.family)])
-    witnesses = _witness_columns(rows.X[:, outside])
-    parted = []
-    for j in np.flatnonzero(effects):
-        noise = np.abs(_left(known, rows.X[:, j], w))
-        spread = np.minimum(noise, CUT * np.sqrt(w @ noise**2))
-        coef = _coefficients(witnesses, _left(known, spread, w), w)
-        expected = witnesses @ coef
-        cuts = np.quantile(expected, CUTS)
-        parted.append(
-            SpreadPartition(outside, coef, float(cuts[_sharpest(expected, spread, cuts)]))
-        )
-    return parted
-
-
-def _sharpest(expected: FloatArray, spread: FloatArray, cuts: FloatArray) -> int:
-    """Number of the cut across which the spread differs most, in standard errors."""
-    scores = []
-    for cut in cuts:
-        above = expected > cut
-        count = min(int(above.sum()), int((~above).sum()))
-        gap = spread[above].mean() - spread[~above].mean() if count else 0.0
-        scores.append(gap * np.sqrt(count))
-    return int(np.argmax(scores))
-
-
-def _witness_columns(X: FloatArray) -> FloatArray:
-    near = np.clip(X, -CUT, CUT)
-    return np.column_stack([np.ones(len(X)), near, near**2])
 
 
 def _coefficients(design: FloatArray, columns: FloatArray, w: FloatArray) -> FloatArray:
