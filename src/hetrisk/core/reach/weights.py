@@ -129,7 +129,7 @@ class _Problem:
         flat = self.moments.reshape(*weight.shape, -1)
         total = (weight[..., None, :] @ flat).reshape(*extra.shape[:-1], *self.moments.shape[-2:])
         left, right = self._sides(total)
-        solved: FloatArray = np.linalg.solve(left, right)
+        solved: FloatArray = np.asarray(np.linalg.solve(left, right), dtype=np.float64)
         return solved
 
     def _sides(self, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
