@@ -214,6 +214,14 @@ def test_codes_are_places_among_the_sorted_labels(labels, seed, dtype):
     assert np.allclose([share for _, share in side.named], 1 / len(labels))
 
 
+def test_integers_too_far_apart_to_count_are_looked_up():
+    side = read_side(np.array([-(2**62), 2**62, 5] * 4), None, 12)
+    assert side.values[:3, 0].tolist() == [0.0, 2.0, 1.0]
+    narrow = read_side(np.tile(np.array([-128, 127], dtype=np.int8), 300), None, 600)
+    assert narrow.values[:2, 0].tolist() == [0.0, 1.0]
+    assert narrow.labels.names == ("-128", "127")
+
+
 def test_labels_written_alike_are_one_in_the_list():
     side = read_side(np.array(["1", 1, "2", 2] * 3, dtype=object), None, 12)
     assert side.named == (("1", 0.5), ("2", 0.5))

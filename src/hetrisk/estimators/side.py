@@ -98,27 +98,29 @@ def _named(given: Any) -> tuple[FloatArray, Labels, Listed]:
             f"environments must name every row; {len(missing)} are missing, the first in row "
             f"{missing[0]}. (As hints=, missing values are allowed.)"
         )
-    codes, found = _distinct(values)
-    _check_labels(found, len(values))
+    codes, found, counts = _distinct(values)
+    held = counts > 0
+    _check_labels(found[held], len(values))
     # What the labels are is asked of each once, not of every row.
-    place, levels = pd.factorize(as_numbers(pd.Series(found)), sort=True)
+    place, levels = pd.factorize(as_numbers(pd.Series(found[held])), sort=True)
     labels = Labels(tuple(map(_shown, levels)), 0, have_order(pd.Series(levels)))
-    listed = listed_shares(np.asarray(found), np.bincount(codes, minlength=len(found)))
-    return place.astype(np.float64)[codes], labels, listed
+    lookup = np.zeros(len(found))
+    lookup[held] = place
+    listed = listed_shares(np.asarray(found[held]), counts[held])
+    return lookup[codes], labels, listed
 
 
-def _distinct(values: pd.Series) -> tuple[IntArray, Any]:
-    """Codes of the rows, and the distinct labels that they stand for."""
-    if values.dtype.kind not in "iu" or len(values) == 0:
-        return pd.factorize(values)
+def _distinct(values: pd.Series) -> tuple[IntArray, Any, IntArray]:
+    """Codes of the rows, the labels that they stand for, and the rows of each."""
     numbers = values.to_numpy()
-    if int(numbers.max()) - int(numbers.min()) >= len(numbers):
-        return pd.factorize(values)
+    if numbers.dtype.kind not in "iu" or int(numbers.max()) - int(numbers.min()) >= len(numbers):
+        codes, found = pd.factorize(values)
+        return codes, found, np.bincount(codes, minlength=len(found))
     # Integers close to each other are counted, not looked up.
     low = numbers.min().astype(np.int64)
-    above = numbers.astype(np.int64) - low
-    seen = np.bincount(above) > 0
-    return (np.cumsum(seen) - 1)[above], (low + np.flatnonzero(seen)).astype(numbers.dtype)
+    above = numbers.astype(np.int64, copy=False) - low
+    counts = np.bincount(above)
+    return above, (low + np.arange(len(counts))).astype(numbers.dtype), counts
 
 
 def listed_shares(names: np.ndarray, counts: np.ndarray) -> Listed:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import f
+from scipy.special import fdtrc
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import ROUNDING, TINY, TRACE_OF_A_ROW
@@ -99,7 +99,8 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
     total = float((environments.rows * fits.regret / variance).sum())
     spectrum = trace**2 / square  # how many eigenvalues Lambda has, were they equal
     freedom = (K - 1) * spectrum
-    p_value = float(f.sf(total / ((K - 1) * trace), freedom, K * (n_folds - 1) * spectrum))
+    noise = K * (n_folds - 1) * spectrum
+    p_value = float(fdtrc(freedom, noise, total / ((K - 1) * trace)))
     columns = _column_p_values(environments, fits, draws.reshape(K, n_folds, p, -1))
     # All coefficients together see many small changes best, one by one a single large one.
     single = float(columns.min(initial=1.0)) * len(columns)
@@ -160,5 +161,5 @@ def _column_p_values(environments: Environments, fits: Fits, draws: FloatArray) 
     free = max(environments.n_targets - 1, 1)
     freedom = (K - 1) * free
     # The noise is known from K (F - 1) draws, not exactly: F in place of chi-squared.
-    p_values: FloatArray = f.sf(q / freedom, freedom, K * (draws.shape[1] - 1))[1:]
+    p_values: FloatArray = fdtrc(freedom, K * (draws.shape[1] - 1), q / freedom)[1:]
     return p_values
