@@ -14,7 +14,7 @@ from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.reach import resampling
 from hetrisk.core.reach.account import leave_one_out, model_line
-from hetrisk.core.reach.columns import SweptFit, choose_columns, take_back_path
+from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
@@ -22,6 +22,7 @@ from hetrisk.core.reach.regret import fit_set, gradient_shift, risk_of, sparing
 from hetrisk.core.reach.resampling import halves, resamples
 from hetrisk.core.reach.sets import evaluate_path, evaluate_sets
 from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.reach.swept import SweptFit
 from hetrisk.core.reach.weights import fit_weighted, heaviest, weight_gains
 
 from .made import cells_of, table
@@ -70,7 +71,7 @@ def test_swept_fits_equal_fits_from_scratch(seed, d, targets, reach):
         change = state.without if columns[j] else state.with_more
         slow = state._leaving if columns[j] else state._coming
         wanted = fit_set(environments, other).expected(reach)
-        for costs in (change([np.array([j])]), slow(np.array([1 + j]))):
+        for costs in (change([np.array([j])]), slow(np.array([j]))):
             assert costs.expected(reach)[0] == pytest.approx(wanted, rel=1e-6, abs=1e-9)
 
 

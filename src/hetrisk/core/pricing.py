@@ -14,12 +14,13 @@ from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.account import column_prices, curve, model_line, resampled
-from hetrisk.core.reach.columns import Costs, take_back_path
+from hetrisk.core.reach.columns import take_back_path
 from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.levels import Levels
 from hetrisk.core.reach.regret import Environments, fit_set, sparing
 from hetrisk.core.reach.sets import evaluate_path
 from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.reach.swept import Costs
 from hetrisk.core.result import (
     BRIER,
     INVARIANT,

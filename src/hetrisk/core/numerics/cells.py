@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -151,16 +152,16 @@ def _by_cell(
     # Short integers are sorted by counting.
     order = np.argsort(cell.astype(np.min_scalar_type(n_cells)), kind="stable")
     counts = np.bincount(cell, minlength=n_cells + 1)[:n_cells]
-    ends = np.cumsum(counts)
     by_cell = Z.take(order, axis=0)
     sums = counts.astype(np.float64), counts.astype(np.float64)
     if not np.all(weight == 1.0):
         by_cell *= np.sqrt(weight.take(order))[:, None]
         sums = _sums(cell, weight, n_cells), _sums(cell, weight**2, n_cells)
     gram = np.zeros((n_cells, Z.shape[1], Z.shape[1]))
-    for k in np.flatnonzero(counts).tolist():
-        block = by_cell[ends[k] - counts[k] : ends[k]]
-        np.dot(block.T, block, out=gram[k])
+    bounds = pairwise([0, *np.cumsum(counts).tolist()])
+    for own, (start, end) in zip(gram, bounds, strict=True):
+        block = by_cell[start:end]
+        np.dot(block.T, block, out=own)
     return *sums, gram
 
 

@@ -13,7 +13,14 @@ from typing import Self
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, side_by_side
+from hetrisk.core.numerics.rows import (
+    BESIDE,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Rows,
+    side_by_side,
+)
 from hetrisk.core.numerics.thresholds import Constant
 
 # Numbers closer than this, relatively, differ by rounding.
@@ -111,7 +118,8 @@ def _measured(
         else:
             z = np.ldexp(z, -exponent.astype(np.int32))
             wide, _ = side_by_side(z)
-        shift = weight @ z / total
+        # Near enough to the mean: of n rows, that of m is at most sqrt(n / m) spreads from it.
+        shift = z[:BESIDE].mean(axis=0)
         wide = wide - np.tile(shift, beside)
         offset = weight @ wide.reshape(z.shape) / total
         wide *= wide

@@ -17,7 +17,6 @@ from hetrisk.core.numerics.linear import least_squares_many
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.anchor import anchor_moments
-from hetrisk.core.reach.columns import Costs, SweptFit
 from hetrisk.core.reach.curve import Line, draw, grid
 from hetrisk.core.reach.regret import (
     Environments,
@@ -30,6 +29,7 @@ from hetrisk.core.reach.regret import (
 from hetrisk.core.reach.resampling import BATCH, resamples
 from hetrisk.core.reach.sets import SetErrors, evaluate_path, evaluate_sets, joined
 from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.reach.swept import Costs, SweptFit
 from hetrisk.core.reach.weights import fit_weighted
 from hetrisk.core.result import EnvironmentScore, ReachCurve
 

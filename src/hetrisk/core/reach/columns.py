@@ -6,9 +6,8 @@ columns backward and from none forward, each time by the step with the least E_k
 in the order in which they survive as directions are shrunk (`hetrisk.core.reach.directions`),
 which sees blocks as a whole. The best set is then improved by single steps.
 
-Taking a column out of a least squares fit, or into it, changes the inverse of its Gram matrix by
-a product of two vectors, so a step costs O(K d^2) for each candidate and no system is solved
-anew. Beyond some sixty columns several leave or enter at a time.
+What a step costs is known without fitting anew (`hetrisk.core.reach.swept`). Beyond some sixty
+columns several leave or enter at a time.
 """
 
 from __future__ import annotations
@@ -17,30 +16,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.numerics.floors import EQUAL, NEARLY_SINGULAR
+from hetrisk.core.numerics.floors import EQUAL
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.directions import direction_path
 from hetrisk.core.reach.regret import Environments, fit_set
 from hetrisk.core.reach.sets import evaluate_path
+from hetrisk.core.reach.swept import Costs, SweptFit
 
 # Columns up to which one leaves or enters at a time; of more, a share does.
 SINGLY: Budget[int] = 60
 SHARE: Budget[float] = 0.08  # of those in play
 RIVALS: Budget[int] = 12  # sets that compete again in every resample
-
-
-@dataclass(frozen=True)
-class Costs:
-    """Of m sets of columns: the risk (m,), and the largest regret beyond chance (m,)."""
-
-    risk: FloatArray
-    worst: FloatArray
-
-    def expected(self, reach: float) -> FloatArray:
-        """(m,) E_k of each set."""
-        expected: FloatArray = self.risk + reach**2 * self.worst
-        return expected
 
 
 @dataclass(frozen=True)
@@ -211,159 +198,6 @@ def _only(costs: Costs, chosen: IntArray) -> tuple[float, float] | None:
 
 def _step(size: int) -> int:
     return 1 if size <= SINGLY else max(1, int(SHARE * size))
-
-
-@dataclass(frozen=True)
-class SweptFit:
-    """Least squares on a set of columns, ready to lose or gain some.
-
-    Attributes
-    ----------
-    environments : their moments.
-    chosen : (s,) positions of the constant and the columns of the set.
-    inverse : (K + 1, s, s) of the Gram matrices; all rows first.
-    coef : (K + 1, s, t).
-    risk : (K + 1,) squared errors of the fits.
-    """
-
-    environments: Environments
-    chosen: IntArray
-    inverse: FloatArray
-    coef: FloatArray
-    risk: FloatArray
-
-    @classmethod
-    def of(cls, environments: Environments, columns: BoolArray) -> SweptFit:
-        """Fit a set from scratch."""
-        A, b, c = environments.stacked
-        chosen = np.flatnonzero(np.append(True, columns))
-        inverse: FloatArray = np.linalg.inv(A[:, chosen][:, :, chosen]).astype(np.float64)
-        coef = inverse @ b[:, chosen]
-        risk = c - np.einsum("kit,kit->k", coef, b[:, chosen])
-        return cls(environments, chosen, inverse, coef, risk)
-
-    def without(self, groups: list[IntArray]) -> Costs:
-        """Costs of the m sets from which one of the groups of columns has left."""
-        if groups and max(map(len, groups)) == 1:
-            return self._one_leaving(1 + np.concatenate(groups))
-        return self._side_by_side([self._leaving(1 + members) for members in groups])
-
-    def with_more(self, groups: list[IntArray]) -> Costs:
-        """Costs of the m sets into which one of the groups of columns has come."""
-        if groups and max(map(len, groups)) == 1:
-            return self._one_coming(1 + np.concatenate(groups))
-        return self._side_by_side([self._coming(1 + members) for members in groups])
-
-    def dropped(self, members: IntArray) -> SweptFit:
-        """The fit without some columns."""
-        at = np.searchsorted(self.chosen, 1 + members)
-        rest = np.delete(np.arange(len(self.chosen)), at)
-        half = np.linalg.solve(self.inverse[:, at][:, :, at], self.inverse[:, at][:, :, rest])
-        inverse = self.inverse[:, rest][:, :, rest] - self.inverse[:, rest][:, :, at] @ half
-        return self._of(self.chosen[rest], inverse)
-
-    def extended(self, members: IntArray) -> SweptFit:
-        """The fit with more columns."""
-        return SweptFit.of(self.environments, _with(self.columns, members))
-
-    @property
-    def columns(self) -> BoolArray:
-        """(d,) the set."""
-        columns = np.zeros(self.environments.n_columns, dtype=bool)
-        columns[self.chosen[1:] - 1] = True
-        return columns
-
-    def _of(self, chosen: IntArray, inverse: FloatArray) -> SweptFit:
-        _, b, c = self.environments.stacked
-        coef = inverse @ b[:, chosen]
-        risk = c - np.einsum("kit,kit->k", coef, b[:, chosen])
-        return SweptFit(self.environments, chosen, inverse, coef, risk)
-
-    def _one_leaving(self, members: IntArray) -> Costs:
-        """As `_leaving`, for every column at once.
-
-        Without column j a fit loses u_j = P e_j coef_j / P_jj, so the gap between the pooled fit
-        and that of e changes by u_j of the one less u_j of the other; A_e P_e is the identity.
-        """
-        at = np.searchsorted(self.chosen, members)
-        A = self.environments.stacked[0][1:, self.chosen[:, None], self.chosen]
-        P0, gap = self.inverse[0], self.coef[0] - self.coef[1:]
-        own = self.coef[:, at]
-        diagonal = np.einsum("kii->ki", self.inverse)[:, at]
-        multiplier = own / diagonal[..., None]
-        risk = self.risk[:, None] + (own * multiplier).sum(axis=2)
-        pooled, each = multiplier[:1], multiplier[1:]
-        slope = A @ gap
-        linear = pooled * (P0 @ slope)[:, at] - each * gap[:, at]
-        spread = np.einsum("kij,ij->kj", A @ P0[:, at], P0[:, at])
-        square = (
-            spread[..., None] * pooled**2
-            - 2.0 * pooled * each * diagonal[0, :, None]
-            + diagonal[1:, :, None] * each**2
-        )
-        regret = np.einsum("kit,kit->k", gap, slope)[:, None] + (square - 2.0 * linear).sum(axis=2)
-        return self._costs(risk, regret, len(self.chosen) - 1)
-
-    def _one_coming(self, members: IntArray) -> Costs:
-        """As `_coming`, for every column at once."""
-        A, b, _ = self.environments.stacked
-        inside = A[1:, self.chosen[:, None], self.chosen]
-        cross = A[:, self.chosen[:, None], members]
-        moved = self.inverse @ cross
-        own = A[:, members, members]
-        schur = np.maximum(own - (cross * moved).sum(axis=1), NEARLY_SINGULAR * own)
-        regret = np.zeros((len(A) - 1, len(members)))
-        risk = np.repeat(self.risk[:, None], len(members), axis=1)
-        for t in range(b.shape[2]):
-            right = b[:, members, t] - np.einsum("ksm,ks->km", cross, self.coef[:, :, t])
-            added = right / schur
-            risk -= added * right
-            shift = moved * added[:, None]
-            gap = (self.coef[0] - self.coef[1:])[:, :, t, None] - (shift[0] - shift[1:])
-            new = added[0] - added[1:]
-            regret += ((inside @ gap) * gap).sum(axis=1)
-            regret += 2.0 * new * (cross[1:] * gap).sum(axis=1) + new**2 * own[1:]
-        return self._costs(risk, regret, len(self.chosen) + 1)
-
-    def _leaving(self, members: IntArray) -> Costs:
-        """Project the optimum on the sets without ``members``, in the metric of its curvature."""
-        at = np.searchsorted(self.chosen, members)
-        P = self.inverse[:, at][:, :, at]
-        own = self.coef[:, at]
-        multiplier = np.linalg.solve(P, own)
-        coef = self.coef - self.inverse[:, :, at] @ multiplier
-        risk = self.risk + np.einsum("kit,kit->k", own, multiplier)
-        A = self.environments.stacked[0][1:, self.chosen[:, None], self.chosen]
-        gap = coef[:1] - coef[1:]
-        gap[:, at] = 0.0
-        return self._of_gap(risk, gap, A, len(self.chosen) - len(at))
-
-    def _coming(self, members: IntArray) -> Costs:
-        """Solve for the new coefficients first (Schur complement), then correct the others."""
-        A, b, _ = self.environments.stacked
-        cross = A[:, self.chosen[:, None], members]
-        moved = self.inverse @ cross
-        schur = A[:, members[:, None], members] - np.swapaxes(cross, 1, 2) @ moved
-        right = b[:, members] - np.swapaxes(cross, 1, 2) @ self.coef
-        added = np.linalg.solve(schur, right)
-        risk = self.risk - np.einsum("kit,kit->k", added, right)
-        coef = np.concatenate([self.coef - moved @ added, added], axis=1)
-        place = np.append(self.chosen, members)
-        gap = coef[:1] - coef[1:]
-        return self._of_gap(risk, gap, A[1:, place[:, None], place], len(place))
-
-    def _of_gap(self, risk: FloatArray, gap: FloatArray, A: FloatArray, size: int) -> Costs:
-        regret = (gap * (A @ gap)).sum(axis=(1, 2))
-        return self._costs(risk[:, None], regret[:, None], size)
-
-    def _costs(self, risk: FloatArray, regret: FloatArray, size: int) -> Costs:
-        """Costs from risks (K + 1, m) and regrets (K, m) of sets of one size."""
-        beyond = regret - self.environments.noise(risk[1:], size)
-        return Costs(np.maximum(risk[0], 0.0), beyond.max(axis=0, initial=0.0))
-
-    def _side_by_side(self, each: list[Costs]) -> Costs:
-        risk, worst = ([getattr(c, name) for c in each] for name in ("risk", "worst"))
-        return Costs(np.concatenate([[], *risk]), np.concatenate([[], *worst]))
 
 
 def _with(columns: BoolArray, members: IntArray) -> BoolArray:

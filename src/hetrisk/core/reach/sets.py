@@ -15,7 +15,8 @@ import numpy as np
 
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.regret import Environments, fit_set
+from hetrisk.core.reach.regret import Environments
+from hetrisk.core.reach.swept import SweptFit
 from hetrisk.core.settings import THRESHOLDS
 
 
@@ -80,12 +81,20 @@ def joined(batches: list[SetErrors]) -> SetErrors:
 
 
 def evaluate_sets(environments: Environments, sets: Iterable[BoolArray]) -> SetErrors:
-    """Fit m sets of columns, each on its own."""
-    each = [fit_set(environments, columns) for columns in sets]
-    regrets = np.stack([fits.excess for fits in each], axis=-2)
-    risk = np.stack([fits.risk for fits in each], axis=-1)
-    own = np.stack([fits.own for fits in each], axis=-2)
-    return SetErrors(risk, regrets, own, _over_all(environments, regrets))
+    """Fit m sets of columns: those that lack few of all columns from the fit on all of them."""
+    whole = SweptFit.of(environments, np.ones(environments.n_columns, dtype=bool))
+    parts = []
+    for columns in sets:
+        missing = np.flatnonzero(~columns)
+        state = whole
+        if len(missing) > len(columns) // 2:
+            state, missing = SweptFit.of(environments, columns), missing[:0]
+        risk, regret = state.leaving(missing)
+        size = 1 + int(columns.sum())
+        parts.append((risk, regret - environments.noise(risk[..., 1:, None], size)[..., 0]))
+    risk, beyond = (np.stack(part, axis=-2) for part in zip(*parts, strict=True))
+    risk, regrets = np.maximum(risk, 0.0), np.maximum(beyond, 0.0)
+    return SetErrors(risk[..., 0], regrets, risk[..., 1:], _over_all(environments, regrets))
 
 
 def evaluate_path(environments: Environments, path: BoolArray) -> SetErrors:

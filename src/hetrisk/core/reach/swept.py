@@ -1,0 +1,193 @@
+"""Least squares on a set of columns, in every environment, that can lose or gain some of them.
+
+Taking columns out of a least squares fit, or into it, changes the inverse of its Gram matrix by a
+product of thin matrices: a candidate costs O(K d^2), and no system is solved anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.reach.regret import Environments
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Of m sets of columns: the risk (m,), and the largest regret beyond chance (m,)."""
+
+    risk: FloatArray
+    worst: FloatArray
+
+    def expected(self, reach: float) -> FloatArray:
+        """(m,) E_k of each set."""
+        expected: FloatArray = self.risk + reach**2 * self.worst
+        return expected
+
+
+@dataclass(frozen=True)
+class SweptFit:
+    """Least squares on a set of columns, ready to lose or gain some.
+
+    Attributes
+    ----------
+    environments : their moments.
+    chosen : (s,) positions of the constant and the columns of the set.
+    gram, inverse : (K + 1, s, s) Gram matrices and their inverses; all rows first.
+    coef : (K + 1, s, t).
+    risk : (K + 1,) squared errors of the fits.
+
+    For environments of many resamples, further axes come before these, and `leaving` alone is
+    to be asked for.
+    """
+
+    environments: Environments
+    chosen: IntArray
+    gram: FloatArray
+    inverse: FloatArray
+    coef: FloatArray
+    risk: FloatArray
+
+    @classmethod
+    def of(cls, environments: Environments, columns: BoolArray) -> SweptFit:
+        """Fit a set from scratch."""
+        chosen = np.flatnonzero(np.append(True, columns))
+        gram = environments.stacked[0][..., chosen[:, None], chosen]
+        inverse: FloatArray = np.linalg.inv(gram).astype(np.float64, copy=False)
+        return cls._of(environments, chosen, gram, inverse)
+
+    def without(self, groups: list[IntArray]) -> Costs:
+        """Costs of the m sets from which one of the groups of columns has left."""
+        if groups and max(map(len, groups)) == 1:
+            return self._one_leaving(1 + np.concatenate(groups))
+        return self._side_by_side([self._leaving(members) for members in groups])
+
+    def with_more(self, groups: list[IntArray]) -> Costs:
+        """Costs of the m sets into which one of the groups of columns has come."""
+        if groups and max(map(len, groups)) == 1:
+            return self._one_coming(1 + np.concatenate(groups))
+        return self._side_by_side([self._coming(members) for members in groups])
+
+    def dropped(self, members: IntArray) -> SweptFit:
+        """The fit without some columns."""
+        at = np.searchsorted(self.chosen, 1 + members)
+        rest = np.delete(np.arange(len(self.chosen)), at)
+        out, beside = self.inverse[:, at], (slice(None), rest[:, None], rest)
+        half = np.linalg.solve(out[:, :, at], out[:, :, rest])
+        inverse = self.inverse[beside] - np.swapaxes(out[:, :, rest], 1, 2) @ half
+        return self._of(self.environments, self.chosen[rest], self.gram[beside], inverse)
+
+    def extended(self, members: IntArray) -> SweptFit:
+        """The fit with more columns."""
+        wider = self.columns
+        wider[members] = True
+        return SweptFit.of(self.environments, wider)
+
+    @property
+    def columns(self) -> BoolArray:
+        """(d,) the set."""
+        columns = np.zeros(self.environments.n_columns, dtype=bool)
+        columns[self.chosen[1:] - 1] = True
+        return columns
+
+    @classmethod
+    def _of(
+        cls, environments: Environments, chosen: IntArray, gram: FloatArray, inverse: FloatArray
+    ) -> SweptFit:
+        _, b, c = environments.stacked
+        right = b[..., chosen, :]
+        coef = inverse @ right
+        risk = c - (coef * right).sum(axis=(-2, -1))
+        return cls(environments, chosen, gram, inverse, coef, risk)
+
+    def leaving(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Risks (K + 1,) and regrets (K,) of the fit without ``members``.
+
+        The optimum is projected on the sets without them, in the metric of its curvature.
+        """
+        at = np.searchsorted(self.chosen, 1 + members)
+        thin, own = self.inverse[..., at], self.coef[..., at, :]
+        multiplier = np.linalg.solve(thin[..., at, :], own)
+        coef = self.coef - thin @ multiplier
+        coef[..., at, :] = 0.0
+        risk = self.risk + (own * multiplier).sum(axis=(-2, -1))
+        gap = coef[..., :1, :, :] - coef[..., 1:, :, :]
+        return risk, (gap * (self.gram[..., 1:, :, :] @ gap)).sum(axis=(-2, -1))
+
+    def _one_leaving(self, members: IntArray) -> Costs:
+        """As `leaving`, for every column at once.
+
+        Without column j a fit loses u_j = P e_j coef_j / P_jj, so the gap between the pooled fit
+        and that of e changes by u_j of the one less u_j of the other; A_e P_e is the identity.
+        """
+        at = np.searchsorted(self.chosen, members)
+        A = self.gram[1:]
+        P0, gap = self.inverse[0], self.coef[0] - self.coef[1:]
+        own = self.coef[:, at]
+        diagonal = np.einsum("kii->ki", self.inverse)[:, at]
+        multiplier = own / diagonal[..., None]
+        risk = self.risk[:, None] + (own * multiplier).sum(axis=2)
+        pooled, each = multiplier[:1], multiplier[1:]
+        slope = A @ gap
+        linear = pooled * (P0 @ slope)[:, at] - each * gap[:, at]
+        spread = np.einsum("kij,ij->kj", A @ P0[:, at], P0[:, at])
+        square = (
+            spread[..., None] * pooled**2
+            - 2.0 * pooled * each * diagonal[0, :, None]
+            + diagonal[1:, :, None] * each**2
+        )
+        regret = np.einsum("kit,kit->k", gap, slope)[:, None] + (square - 2.0 * linear).sum(axis=2)
+        return self._costs(risk, regret, len(self.chosen) - 1)
+
+    def _one_coming(self, members: IntArray) -> Costs:
+        """As `_coming`, for every column at once."""
+        A, b, _ = self.environments.stacked
+        inside = self.gram[1:]
+        cross = A[:, self.chosen[:, None], members]
+        moved = self.inverse @ cross
+        own = A[:, members, members]
+        schur = np.maximum(own - (cross * moved).sum(axis=1), NEARLY_SINGULAR * own)
+        regret = np.zeros((len(A) - 1, len(members)))
+        risk = np.repeat(self.risk[:, None], len(members), axis=1)
+        for t in range(b.shape[2]):
+            right = b[:, members, t] - np.einsum("ksm,ks->km", cross, self.coef[:, :, t])
+            added = right / schur
+            risk -= added * right
+            shift = moved * added[:, None]
+            gap = (self.coef[0] - self.coef[1:])[:, :, t, None] - (shift[0] - shift[1:])
+            new = added[0] - added[1:]
+            regret += ((inside @ gap) * gap).sum(axis=1)
+            regret += 2.0 * new * (cross[1:] * gap).sum(axis=1) + new**2 * own[1:]
+        return self._costs(risk, regret, len(self.chosen) + 1)
+
+    def _leaving(self, members: IntArray) -> Costs:
+        risk, regret = self.leaving(members)
+        return self._costs(risk[:, None], regret[:, None], len(self.chosen) - len(members))
+
+    def _coming(self, members: IntArray) -> Costs:
+        """Solve for the new coefficients first (Schur complement), then correct the others."""
+        members = 1 + members
+        A, b, _ = self.environments.stacked
+        cross = A[:, self.chosen[:, None], members]
+        moved = self.inverse @ cross
+        schur = A[:, members[:, None], members] - np.swapaxes(cross, 1, 2) @ moved
+        right = b[:, members] - np.swapaxes(cross, 1, 2) @ self.coef
+        added = np.linalg.solve(schur, right)
+        risk = self.risk - np.einsum("kit,kit->k", added, right)
+        coef = np.concatenate([self.coef - moved @ added, added], axis=1)
+        place = np.append(self.chosen, members)
+        gap = coef[:1] - coef[1:]
+        regret = (gap * (A[1:, place[:, None], place] @ gap)).sum(axis=(1, 2))
+        return self._costs(risk[:, None], regret[:, None], len(place))
+
+    def _costs(self, risk: FloatArray, regret: FloatArray, size: int) -> Costs:
+        """Costs from risks (K + 1, m) and regrets (K, m) of sets of one size."""
+        beyond = regret - self.environments.noise(risk[1:], size)
+        return Costs(np.maximum(risk[0], 0.0), beyond.max(axis=0, initial=0.0))
+
+    def _side_by_side(self, each: list[Costs]) -> Costs:
+        risk, worst = ([getattr(c, name) for c in each] for name in ("risk", "worst"))
+        return Costs(np.concatenate([[], *risk]), np.concatenate([[], *worst]))
