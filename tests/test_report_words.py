@@ -172,14 +172,6 @@ def test_a_choice_that_does_not_pay_is_not_recommended():
     assert "No other choice of columns pays" not in said
 
 
-def test_a_choice_that_resamples_do_not_make_is_not_recommended():
-    model = fitted(["sun", "rain", "wind"])
-    model.stability_[0] = 0.1
-    said = start_of(render(model))
-    assert "Cannot say. Use this model if what sun and rain say about the target is to go" in said
-    assert "one of them stays out in only 5 of 50 resamples." in said
-
-
 def test_a_plain_model_says_whether_anything_was_found():
     model = fitted(verdict="homogeneous")
     said = start_of(render(model))

@@ -1,6 +1,7 @@
 """Regret and what follows from it, against brute force on the rows."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -9,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from hetrisk import HRMRegressor
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.numerics.rows import Rows
-from hetrisk.core.reach import resampling
-from hetrisk.core.reach.account import leave_one_out, model_line
+from hetrisk.core.reach import forms, resampling
+from hetrisk.core.reach.account import leave_one_out, model_line, refit_columns
 from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.core.reach.directions import fit_directions
@@ -22,6 +24,7 @@ from hetrisk.core.reach.regret import fit_set, gradient_shift, risk_of, sparing
 from hetrisk.core.reach.resampling import halves, resamples
 from hetrisk.core.reach.sets import evaluate_path, evaluate_sets
 from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.reach.strength import choose_strength
 from hetrisk.core.reach.swept import SweptFit
 from hetrisk.core.reach.weights import fit_weighted, heaviest, weight_gains
 
@@ -119,7 +122,8 @@ def test_errors_without_an_environment_are_those_of_a_fit_to_the_other_rows():
     """All are left out side by side; the model is plain ERM on all columns, and by rows."""
     X, y, codes = table(flip=2.0, K=4)
     environments = heterogeneity(cells_of(X, y, codes), 1).environments
-    scores = leave_one_out(environments, FULL[None], 2.0, ("a", "b", "c", "d"), weighted=False)
+    refit = partial(refit_columns, rivals=FULL[None], reach=2.0, strength=0.0)
+    scores = leave_one_out(environments, refit, ("a", "b", "c", "d"))
     assert [score.label for score in scores] == ["a", "b", "c", "d"]
     Z = np.column_stack([np.ones(len(y)), X])
     for e, score in enumerate(scores):
@@ -330,6 +334,46 @@ def test_directions_with_shifting_means_alone_are_anchor_regression():
     near = fit_directions(environments, 0.0)
     shift = np.abs(gradient_shift(environments, far)).max()
     assert shift < 0.05 * np.abs(gradient_shift(environments, near)).max()
+
+
+def test_an_environment_left_out_is_tried_with_directions_where_directions_are_shrunk():
+    X, y, codes = table(n=900, K=4, flip=2.0)
+    environments = heterogeneity(cells_of(X, y, codes), 1).environments
+    scores = leave_one_out(environments, partial(fit_directions, reach=3.0), ("a", "b", "c", "d"))
+    inside = codes != 3
+    rest = environments_of(cells_of(X[inside], y[inside], codes[inside]), 1)
+    coef = fit_directions(rest, 3.0)[:, 0]
+    error = np.sqrt(np.mean((y[~inside] - coef[0] - X[~inside] @ coef[1:]) ** 2))
+    assert scores[3].error == pytest.approx(error, rel=1e-3)
+    shrunk = HRMRegressor(form="directions", reach=6.0).fit(X, y, environments=codes)
+    assert shrunk.verdict_ == "invariant"
+    assert (shrunk.stability_ == 0.0).all()
+    given = [score.error != score.error_erm for score in shrunk.leave_one_out_]
+    assert all(given)
+
+
+def test_directions_are_plain_where_no_strength_pays(monkeypatch):
+    monkeypatch.setattr(forms, "choose_strength", lambda *given: 0.0)
+    X, y, codes = table(flip=2.0)
+    model = HRMRegressor(form="directions").fit(X, y, environments=codes)
+    assert model.verdict_ == "homogeneous"
+    assert "nothing does better than plain ERM" in model.verdict_reason_
+
+
+def test_strengths_are_judged_where_a_half_lacks_an_environment():
+    X, y, codes = table(n=900, flip=2.0)
+    cells = cells_of(X, y, codes)
+    only = np.arange(10) == 3
+    some = [np.where(only, m[0], 0.0) for m in (cells.weight, cells.square)]
+    gram = np.where(only[:, None, None], cells.gram[0], 0.0)
+    thin = CellMoments(
+        *(
+            np.concatenate([s[None], m[1:]])
+            for s, m in zip([*some, gram], (cells.weight, cells.square, cells.gram), strict=True)
+        )
+    )
+    environments = heterogeneity(thin, 1).environments
+    assert choose_strength([thin], environments, 2.0) >= 0.0
 
 
 def test_gradient_shift_of_the_pooled_fit_is_its_regret():

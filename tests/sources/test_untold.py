@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from hetrisk import HRMRegressor
@@ -17,11 +16,11 @@ def test_columns_that_stay_on_other_rows_do_not_leave(monkeypatch):
     assert HRMRegressor().fit(task.train.X, task.train.y).verdict_ == "invariant"
 
     def shaky(*arguments):
-        return replace(priced(*arguments), stability=np.full(task.n_features, 0.4))
+        return replace(priced(*arguments), agreement=0.4)
 
     monkeypatch.setattr(untold, "priced", shaky)
     with pytest.warns(UnstableWarning, match="does not hold on other rows"):
         model = HRMRegressor().fit(task.train.X, task.train.y)
     assert model.verdict_ == "unstable"
     assert model.support_.all()
-    assert "would be left out in 20 of 50 resamples" in model.verdict_reason_
+    assert "in 20 of 50 resamples it would pay. In doubt: x5." in model.verdict_reason_

@@ -81,10 +81,11 @@ def priced(
         environments = sparing(environments, [np.ones(d, dtype=bool), findings.support])
     coef = fit_set(environments, findings.support).coef[0]
     path = take_back_path(environments, reach, groups, findings.support)
-    lines, stability = None, np.zeros(d)
+    lines, stability, agreement = None, np.zeros(d), 1.0
     if acts:
-        again = resampled([cells], environments, path, path[:0], reach)
-        lines, stability = again.lines(0, len(path) - 1), again.stability(len(path) - 1, 0.0)
+        again, full = resampled([cells], environments, path, path[:0], reach), len(path) - 1
+        lines, stability = again.lines(0, full), again.stability(full, 0.0)
+        agreement = again.agreement(0, full)
     model = model_line(environments, coef, findings.support)
     levels = _levels(rows, family, findings)
     found = evaluate_path(environments, path)
@@ -108,6 +109,7 @@ def priced(
         curve=drawn,
         stability=stability,
         n_resamples=SETTINGS.resamples if acts else 0,
+        agreement=agreement,
         leave_one_out=(),
         verdict=findings.verdict,
         reason=findings.reason,

@@ -306,6 +306,7 @@ class SearchResult:
     sources : every source that was looked at.
     curve : the reach curve.
     stability : (d,) share of resamples in which each column left; n_resamples : of how many.
+    agreement : share of them in which the answer pays.
     leave_one_out : what leaving each environment out gave; () with fewer than three.
     verdict : one of the four words above; reason : a sentence or two, with its numbers.
     history : the steps of the search.
@@ -326,6 +327,7 @@ class SearchResult:
     curve: ReachCurve
     stability: FloatArray
     n_resamples: int
+    agreement: float
     leave_one_out: tuple[EnvironmentScore, ...]
     verdict: str
     reason: str

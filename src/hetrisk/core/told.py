@@ -106,6 +106,7 @@ def decided(
         curve=decision.curve,
         stability=decision.stability,
         n_resamples=SETTINGS.resamples,
+        agreement=decision.agreement,
         leave_one_out=decision.leave_one_out,
         verdict=decision.verdict,
         reason=decision.reason,

@@ -11,7 +11,6 @@ from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.multiplicity import normal_score
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
-from hetrisk.core.numerics.thresholds import Constant
 from hetrisk.core.pricing import (
     one_environment,
     plain_result,
@@ -20,6 +19,7 @@ from hetrisk.core.pricing import (
 )
 from hetrisk.core.reach.decision import listed
 from hetrisk.core.reach.regret import Environments
+from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -34,8 +34,6 @@ from hetrisk.core.sources.ask import ask
 from hetrisk.core.sources.base import Answer, Finding
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
 from hetrisk.core.sources.sets import EnvironmentGrams
-
-MOST: Constant[float] = 0.5  # of the resamples
 
 
 def ask_the_rows(
@@ -61,13 +59,14 @@ def ask_the_rows(
     )
     found = priced(rows, family, groups, settings, findings, null)
     reason = _answer_reason(answer, found, groups, settings)
-    if answer.verdict == INVARIANT and not _worth_it(answer, found, settings):
-        reason = f"{_said(answer)} {_not_worth_it(answer, found, groups, settings)}"
-        found = priced(rows, family, groups, settings, _all_kept(rows, family, answer, findings))
-    elif answer.verdict == INVARIANT and not _steady(answer, found):
-        reason = f"{_said(answer)} {_not_steady(answer, found, groups, settings)}"
-        kept = replace(_all_kept(rows, family, answer, findings), verdict=UNSTABLE)
-        found = priced(rows, family, groups, settings, kept)
+    if answer.verdict == INVARIANT and not _unpriced(answer):
+        kept = _all_kept(rows, family, answer, findings)
+        if found.curve.break_even > settings.reach:
+            reason = f"{_said(answer)} {_not_worth_it(answer, found, groups, settings)}"
+            found = priced(rows, family, groups, settings, kept)
+        elif found.agreement < SETTINGS.agreement:
+            reason = f"{_said(answer)} {_not_steady(answer, found, groups, settings)}"
+            found = priced(rows, family, groups, settings, replace(kept, verdict=UNSTABLE))
     return replace(found, reason=reason)
 
 
@@ -87,35 +86,20 @@ def _all_kept(rows: RowSource, family: Family, answer: Answer, findings: Finding
     )
 
 
-def _worth_it(answer: Answer, found: SearchResult, settings: SearchSettings) -> bool:
-    """Does leaving columns out pay within the reach, as far as the rows can say?
-
-    A copy of a label leaves by assumption: no environments show what that is worth.
-    """
-    return _unpriced(answer) or found.curve.break_even <= settings.reach
-
-
 def _unpriced(answer: Answer) -> bool:
-    """Whether something speaks that no environments show the worth of."""
+    """Whether something leaves by assumption: no environments show what that is worth."""
     speaking = [f for f in answer.findings if (f.against & answer.leave).any()]
     return any(f.assumption for f in speaking)
-
-
-def _steady(answer: Answer, found: SearchResult) -> bool:
-    """Do the columns leave on most resamples of the rows, too, where that can be asked?"""
-    if _unpriced(answer) or not found.n_resamples:
-        return True
-    return bool(found.stability[answer.leave].min(initial=1.0) >= MOST)
 
 
 def _not_steady(
     answer: Answer, found: SearchResult, groups: IntArray, settings: SearchSettings
 ) -> str:
-    times = round(float(found.stability[answer.leave].min()) * found.n_resamples)
-    left = listed(answer.leave, groups, settings)
+    times = round(found.agreement * found.n_resamples)
     return (
-        f"But the answer does not hold on other rows: {left} would be left out in {times} of "
-        f"{found.n_resamples} resamples. The model is plain ERM on all columns."
+        f"But the answer does not hold on other rows: in {times} of {found.n_resamples} resamples "
+        f"it would pay. In doubt: {listed(answer.leave, groups, settings)}. The model is plain ERM "
+        "on all columns."
     )
 
 

@@ -23,7 +23,6 @@ ACTION = {
 }
 LEAST_LOSS = 0.005  # of the plain model's error: less is no reason to doubt
 CLOSE = 0.03  # relative: two errors that read as one
-LEAST_STABLE = 0.5  # of the resamples: a column that stays out in fewer is not left out for good
 REACH_IN_WORDS = (
     "reach 0: nothing shifts; 1: the future is all like one environment seen; "
     "k: relations move k times as far"
@@ -107,13 +106,6 @@ def _doubt(final: Any, left: Sequence[Feature], curve: Curve | None) -> str:
             f"{choice}. That it changes is {shown}, how far is not: at reach "
             f"{tick(final.reach)}, the one asked for, this model is expected to err "
             f"{percent(loss)} more than the plain model."
-        )
-    shares = [f.stability for f in left if not math.isnan(f.stability)]
-    if final.n_resamples_ > 0 and shares and min(shares) < LEAST_STABLE:
-        return (
-            f"{choice}. On other rows the choice is another: "
-            f"{'it stays' if len(left) == 1 else 'one of them stays'} out in only "
-            f"{_times(min(shares), final.n_resamples_)} resamples."
         )
     return ""
 

@@ -6,6 +6,7 @@ priced here, in one currency: the error to expect as the shift grows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.anchor import anchor_moments
 from hetrisk.core.reach.curve import Line, draw, grid
+from hetrisk.core.reach.directions import fit_directions
 from hetrisk.core.reach.regret import (
     Environments,
     fit_set,
@@ -114,10 +116,26 @@ def model_line(environments: Environments, coef: FloatArray, columns: BoolArray)
 
 
 def direction_line(environments: Environments, coef: FloatArray) -> Line:
-    """Risk and shifts of gradient of a linear model (p, t) that uses directions of all columns."""
+    """Risk and shifts of gradient of a linear model (p, t) that uses directions of all columns.
+
+    For each resample, if there are any.
+    """
     risk = risk_of(environments, coef)
     shifts = np.maximum(gradient_shift(environments, coef), 0.0)
-    return Line(float(risk[0]), shifts, risk[1:])
+    return Line(risk[..., 0], shifts, risk[..., 1:])
+
+
+def direction_lines(cells: list[CellMoments], environments: Environments, strength: float) -> Line:
+    """The same of directions shrunk so far, in each resample."""
+    batches = [
+        direction_line(drawn, fit_directions(drawn, strength))
+        for drawn in resamples(cells, environments)
+    ]
+    risk, shifts, own = (
+        np.concatenate([getattr(batch, name) for batch in batches])
+        for name in ("risk", "regrets", "own")
+    )
+    return Line(risk, shifts, own)
 
 
 def curve(
@@ -207,43 +225,41 @@ def _rise(value: FloatArray | float, base: FloatArray | float) -> FloatArray:
     return rise
 
 
+Refit = Callable[[Environments], FloatArray]  # (m, p, t) the model on each of m resamples
+
+
 def leave_one_out(
-    environments: Environments,
-    rivals: BoolArray,
-    reach: float,
-    names: tuple[str, ...],
-    weighted: bool,
+    environments: Environments, refit: Refit, names: tuple[str, ...]
 ) -> tuple[EnvironmentScore, ...]:
     """Fit to all environments but one, for each; errors on the one left out.
 
-    The columns are chosen anew among the best sets met, and the weights anew where ``weighted``, so
-    that the one left out has no say.
+    ``refit`` follows the whole rule, so that the one left out has no say.
     """
     if len(environments.rows) < 3 or np.any(environments.partition > 0):
         return ()
     K, step = len(environments.rows), max(1, BATCH // environments.gram.size)
+    full = np.ones(environments.n_columns, dtype=bool)
     risks = []
     for start in range(0, K, step):
         out = np.arange(start, min(start + step, K))
-        models = _without(environments.without(out), rivals, reach, weighted)
+        rest = environments.without(out)
+        models = (refit(rest), fit_set(rest, full).coef[:, 0], _anchor(rest))
         risks.append(np.stack([risk_in(environments, out, coef) for coef in models], axis=1))
     errors = np.sqrt(np.concatenate(risks)).tolist()
     rows = environments.rows.tolist()
     return tuple(EnvironmentScore(*s[:2], *s[2]) for s in zip(names, rows, errors, strict=True))
 
 
-def _without(
-    rest: Environments, rivals: BoolArray, reach: float, weighted: bool
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(m, p, t) our model, plain ERM and anchor regression on each of m resamples."""
+def refit_columns(
+    rest: Environments, rivals: BoolArray, reach: float, strength: float
+) -> FloatArray:
+    """Choose anew among the best sets met, and the weights anew, as strong as they were."""
     full = int(rivals.all(axis=1).argmax())
     best = evaluate_sets(rest, rivals).best(reach, full)
-    plain = fit_set(rest, rivals[full]).coef[:, 0]
-    ours = np.empty_like(plain)
+    coef = np.empty((len(best), 1 + rest.n_columns, rest.n_targets))
     for i in np.unique(best):
-        strength = reach if weighted else 0.0
-        ours[best == i] = fit_weighted(rest.some(best == i), rivals[i], strength).coef
-    return ours, plain, _anchor(rest)
+        coef[best == i] = fit_weighted(rest.some(best == i), rivals[i], strength).coef
+    return coef
 
 
 def _anchor(environments: Environments) -> FloatArray:

@@ -14,20 +14,14 @@ from hetrisk.core.numerics.thresholds import Constant
 from hetrisk.core.reach.account import (
     column_prices,
     curve,
-    direction_line,
     leave_one_out,
-    model_line,
     resampled,
 )
 from hetrisk.core.reach.columns import choose_columns, take_back_path
-from hetrisk.core.reach.curve import Line
-from hetrisk.core.reach.directions import fit_directions
-from hetrisk.core.reach.regret import Environments, fit_set
-from hetrisk.core.reach.resampling import halves
+from hetrisk.core.reach.forms import FORMS, Asked, Model, plain
+from hetrisk.core.reach.regret import Environments
 from hetrisk.core.reach.sets import evaluate_path
 from hetrisk.core.reach.settings import SETTINGS
-from hetrisk.core.reach.strength import choose_strength
-from hetrisk.core.reach.weights import fit_weighted, weight_gains
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -55,7 +49,7 @@ class Decision:
     coef : (p, t) linear model of the (indicators of the) target, constant first.
     multipliers : (K,) how much more each environment counts (`hetrisk.core.reach.weights`).
     verdict, reason : in a word, and in a sentence or two.
-    evidence, curve, stability, leave_one_out : see `hetrisk.core.result.SearchResult`.
+    evidence, curve, stability, agreement, leave_one_out : see `hetrisk.core.result.SearchResult`.
     """
 
     support: BoolArray
@@ -66,6 +60,7 @@ class Decision:
     evidence: Evidence
     curve: ReachCurve
     stability: FloatArray
+    agreement: float
     leave_one_out: tuple[EnvironmentScore, ...]
 
 
@@ -100,17 +95,16 @@ def decide(
     full = len(path) - 1  # the last set of the path is that of all columns
     again = resampled(cells, environments, path, chosen.rivals, reach)
     removed = evaluate_path(environments, path).removed(full)
-    enough = (removed >= THRESHOLDS.removed) | (settings.form == "directions")
+    enough = removed >= THRESHOLDS.removed
     wanted = again.within_one_error(enough)
     at = wanted if enough[wanted] else full
-    found = _FORMS[settings.form](cells, environments, path[at], reach)
-    plain = _plain(environments)
-    met, lines = (chosen.met, chosen.costs), again.lines(at, full)
-    levels = None if measure is None else (_level(measure, found), _level(measure, plain))
-    drawn = curve(environments, found.line, reach, *met, lines, unit, levels)
-    agreement = again.agreement(at, full)
-    verdict, reason = _verdict(found, drawn, agreement, varies, groups, environments, settings)
-    if at == full and wanted != full:
+    asked = Asked(cells, environments, reach, chosen.rivals, again, at, full)
+    other, found = plain(asked), FORMS[settings.form](asked)
+    met = (chosen.met, chosen.costs)
+    levels = None if measure is None else (_level(measure, found), _level(measure, other))
+    drawn = curve(environments, found.line, reach, *met, found.lines, unit, levels)
+    verdict, reason = _verdict(found, drawn, varies, groups, environments, settings)
+    if settings.form == "columns" and at == full and wanted != full:
         reason = f"{reason} {_refused(~path[wanted], removed[wanted], groups, settings)}"
     if chance is not None:
         verdict = HOMOGENEOUS
@@ -119,12 +113,11 @@ def decide(
             f"(p = {chance:.2g}): plain ERM on all columns."
         )
     if verdict != INVARIANT:
-        found, lines = plain, again.lines(full, full)
+        found = other
         levels = None if levels is None else (levels[1], levels[1])
-        drawn = curve(environments, found.line, reach, *met, lines, unit, levels)
+        drawn = curve(environments, found.line, reach, *met, found.lines, unit, levels)
     prices = column_prices(environments, found.support, groups, reach)
-    weighted = bool(found.multipliers.any())
-    scores = leave_one_out(environments, chosen.rivals, reach, names, weighted)
+    scores = leave_one_out(environments, found.refit, names)
     return Decision(
         found.support,
         found.coef,
@@ -143,67 +136,19 @@ def decide(
             ),
         ),
         drawn,
-        again.stability(full, THRESHOLDS.removed if settings.form == "columns" else 0.0),
+        again.stability(full, THRESHOLDS.removed) if settings.form == "columns" else np.zeros(d),
+        found.agreement,
         scores,
     )
 
 
-@dataclass(frozen=True)
-class _Model:
-    """A model to choose; ``gains`` are those of its weights on halves they were not fitted to.
-
-    ``dense`` says that it uses the linear scores ``coef`` in place of columns.
-    """
-
-    support: BoolArray
-    coef: FloatArray
-    multipliers: FloatArray
-    line: Line
-    gains: FloatArray
-    dense: bool = False
-
-
-def _level(measure: Measure, model: _Model) -> float:
+def _level(measure: Measure, model: Model) -> float:
     return measure(model.support, model.coef if model.dense else None, model.multipliers)
 
 
-def _columns(
-    cells: list[CellMoments], environments: Environments, support: BoolArray, reach: float
-) -> _Model:
-    """Leave columns out, and answer to the rows that suffer most on those that stay."""
-    gains = weight_gains(halves(cells, environments), support, reach)
-    # They are used where they pay on rows they were not fitted to.
-    fit = fit_weighted(environments, support, reach if gains.mean() > 0.0 else 0.0)
-    line = model_line(environments, fit.coef, support)
-    return _Model(support, fit.coef, fit.multipliers, line, gains)
-
-
-def _directions(
-    cells: list[CellMoments], environments: Environments, support: BoolArray, reach: float
-) -> _Model:
-    """Shrink directions of all columns."""
-    strength = choose_strength(cells, environments, reach)
-    coef = fit_directions(environments, strength)
-    line = direction_line(environments, coef)
-    unweighted = np.zeros(len(environments.rows))
-    return _Model(np.ones_like(support), coef, unweighted, line, np.empty(0), dense=True)
-
-
-def _plain(environments: Environments) -> _Model:
-    """Plain ERM on all columns."""
-    full = np.ones(environments.n_columns, dtype=bool)
-    coef = fit_set(environments, full).coef[0]
-    line = model_line(environments, coef, full)
-    return _Model(full, coef, np.zeros(len(environments.rows)), line, np.empty(0))
-
-
-_FORMS = {"columns": _columns, "directions": _directions}
-
-
 def _verdict(
-    found: _Model,
+    found: Model,
     drawn: ReachCurve,
-    agreement: float,
     varies: BoolArray,
     groups: IntArray,
     environments: Environments,
@@ -221,13 +166,11 @@ def _verdict(
             f"{differs}, but at reach {settings.reach:g} nothing does better than plain ERM on "
             "all columns."
         )
-    steady = round(agreement * SETTINGS.resamples)
-    where = f"in {steady} of {SETTINGS.resamples} resamples"
-    if agreement < SETTINGS.agreement:
+    if found.agreement < SETTINGS.agreement:
         doubt = listed(left, groups, settings) or "the weights of the environments"
         return UNSTABLE, (
-            f"{differs}, but the answer does not hold on other rows: {where} it would pay. In "
-            f"doubt: {doubt}."
+            f"{differs}, but the answer does not hold on other rows: {found.where} it would pay. "
+            f"In doubt: {doubt}."
         )
     if settings.form == "directions":
         what = "Directions along which environments differ are shrunk"
@@ -237,13 +180,11 @@ def _verdict(
         what = f"{gone} of {all_of_them} columns left out ({which})"
     else:
         what = "No column is left out; the environments that suffer most count more"
-        paid = int((found.gains > 0.0).sum())
-        where = f"on {paid} of {len(found.gains)} halves of the rows it was not fitted to"
     cost = f"costs {price:.1%} more error" if price > 0 else "costs nothing"
     return INVARIANT, (
         f"{what}: {differs}. At reach {settings.reach:g} the error to expect is {gain:.0%} lower "
         f"than plain ERM's; where nothing shifts, that {cost}. It pays from reach "
-        f"{drawn.break_even:.2g} on, {where}."
+        f"{drawn.break_even:.2g} on, {found.where}."
     )
 
 

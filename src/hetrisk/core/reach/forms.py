@@ -1,0 +1,151 @@
+"""The forms an answer can take: columns left out, or directions shrunk.
+
+A form makes a model from what was asked and says how it does on other rows. A new one is a
+function here and a line in `FORMS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.reach.account import (
+    Refit,
+    Resampled,
+    direction_line,
+    direction_lines,
+    model_line,
+    refit_columns,
+)
+from hetrisk.core.reach.curve import Line
+from hetrisk.core.reach.directions import fit_directions
+from hetrisk.core.reach.regret import Environments, fit_set
+from hetrisk.core.reach.resampling import halves
+from hetrisk.core.reach.strength import choose_strength
+from hetrisk.core.reach.weights import fit_weighted, weight_gains
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a form is made from.
+
+    Attributes
+    ----------
+    cells : moments of each partition's environments and folds.
+    environments : the same environments side by side.
+    reach : k.
+    rivals : (m, d) the best sets of columns met, that of all columns among them.
+    again : nested sets of columns, and the rivals, on resampled rows.
+    at, full : numbers of the set that was chosen, and of that of all columns.
+    """
+
+    cells: list[CellMoments]
+    environments: Environments
+    reach: float
+    rivals: BoolArray
+    again: Resampled
+    at: int
+    full: int
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model to choose.
+
+    Attributes
+    ----------
+    support, coef, multipliers : see `hetrisk.core.reach.decision.Decision`.
+    line : its E_k; lines : the same, and that of plain ERM, on resampled rows.
+    agreement : share of other rows on which it pays; where : the same in words.
+    refit : fits it to other environments.
+    dense : whether it uses the linear scores ``coef`` in place of columns.
+    """
+
+    support: BoolArray
+    coef: FloatArray
+    multipliers: FloatArray
+    line: Line
+    lines: tuple[Line, Line]
+    agreement: float
+    where: str
+    refit: Refit
+    dense: bool = False
+
+
+def columns(asked: Asked) -> Model:
+    """Leave columns out, and answer to the rows that suffer most on those that stay."""
+    support, again = asked.again.sets[asked.at], asked.again
+    gains = weight_gains(halves(asked.cells, asked.environments), support, asked.reach)
+    # They are used where they pay on rows they were not fitted to.
+    strength = asked.reach if gains.mean() > 0.0 else 0.0
+    fit = fit_weighted(asked.environments, support, strength)
+    agreement = again.agreement(asked.at, asked.full)
+    resamples = _in_resamples(agreement, len(again.expected))
+    return Model(
+        support,
+        fit.coef,
+        fit.multipliers,
+        model_line(asked.environments, fit.coef, support),
+        again.lines(asked.at, asked.full),
+        agreement,
+        _on_halves(gains) if support.all() else resamples,
+        partial(refit_columns, rivals=asked.rivals, reach=asked.reach, strength=strength),
+    )
+
+
+def directions(asked: Asked) -> Model:
+    """Shrink directions of all columns."""
+    environments = asked.environments
+    strength = choose_strength(asked.cells, environments, asked.reach)
+    if strength == 0.0:
+        return plain(asked)
+    coef = fit_directions(environments, strength)
+    _, other = asked.again.lines(asked.full, asked.full)
+    lines = (direction_lines(asked.cells, environments, strength), other)
+    ours, theirs = (line.expected(np.array([asked.reach])) for line in lines)
+    agreement = float((ours <= theirs).mean())
+    return Model(
+        np.ones(environments.n_columns, dtype=bool),
+        coef,
+        np.zeros(len(environments.rows)),
+        direction_line(environments, coef),
+        lines,
+        agreement,
+        _in_resamples(agreement, len(ours)),
+        partial(fit_directions, reach=strength),
+        dense=True,
+    )
+
+
+def plain(asked: Asked) -> Model:
+    """Plain ERM on all columns."""
+    full = np.ones(asked.environments.n_columns, dtype=bool)
+    coef = fit_set(asked.environments, full).coef[0]
+    return Model(
+        full,
+        coef,
+        np.zeros(len(asked.environments.rows)),
+        model_line(asked.environments, coef, full),
+        asked.again.lines(asked.full, asked.full),
+        1.0,
+        "on all rows",
+        lambda rest: fit_set(rest, full).coef[:, 0],
+    )
+
+
+def _in_resamples(agreement: float, count: int) -> str:
+    return f"in {agreement * count:.0f} of {count} resamples"
+
+
+def _on_halves(gains: FloatArray) -> str:
+    paid = int((gains > 0.0).sum())
+    return f"on {paid} of {len(gains)} halves of the rows it was not fitted to"
+
+
+FORMS: Final[dict[str, Callable[[Asked], Model]]] = {"columns": columns, "directions": directions}
