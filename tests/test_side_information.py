@@ -282,3 +282,17 @@ def test_environments_of_many_levels_say_which_they_hold():
     few = np.where(site < 20, "A", np.where(site < 39, "B", thin))
     model = HRMRegressor().fit(X, y, environments=few)
     assert model.environment_labels_ == ("A", "B", "all others (small 0, small 1 and 1 more)")
+
+
+def test_a_source_speaks_against_the_column_that_leaves():
+    """Beside a shortcut that moves, those of the causes move more surely than its own."""
+    rng = np.random.default_rng(1)
+    site = rng.integers(0, 3, 1500)
+    X = rng.standard_normal((1500, 3))
+    y = X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(1500)
+    X[:, 2] = np.array([1.0, 1.6, 0.2])[site] * y + 0.4 * rng.standard_normal(1500)
+    model = HRMRegressor().fit(X, y, environments=site)
+    assert model.support_.tolist() == [True, True, False]
+    assert model.evidence_.p_value.argmin() != 2
+    assert model.sources_[0].column == 2
+    assert model.sources_[0].sentence.endswith("most about x2.")

@@ -23,7 +23,7 @@ from hetrisk.core.pricing import (
     error_unit,
     step,
 )
-from hetrisk.core.reach.decision import Measure, decide
+from hetrisk.core.reach.decision import Decision, Measure, decide
 from hetrisk.core.reach.heterogeneity import Heterogeneity, heterogeneity
 from hetrisk.core.reach.levels import Levels
 from hetrisk.core.reach.regret import Environments, combined
@@ -102,7 +102,7 @@ def decided(
         partition=_partition(rows, family, first),
         environment_names=first.proposal.names,
         evidence=decision.evidence,
-        sources=tuple(source_record(t, settings) for t in tested),
+        sources=tuple(source_record(t, settings, _blamed(decision)) for t in tested),
         curve=decision.curve,
         stability=decision.stability,
         n_resamples=SETTINGS.resamples,
@@ -149,8 +149,15 @@ def _held_names(tested: Tested) -> tuple[str, ...]:
     return tuple(n for n, h in zip(tested.proposal.names, held, strict=True) if h)
 
 
-def source_record(tested: Tested, settings: SearchSettings) -> SourceRecord:
-    column = _most_about(tested)
+def source_record(
+    tested: Tested, settings: SearchSettings, blamed: int | None = None
+) -> SourceRecord:
+    """What a source showed; ``blamed`` is the column that left on its account, where one did.
+
+    Without one it is the column whose coefficient differs most surely: beside a shortcut that moves
+    the coefficients of the causes move, too, and may do so more surely.
+    """
+    column = _most_about(tested) if blamed is None else blamed
     count = len(tested.found.environments.rows)
     proposal = tested.proposal
     if tested.used:
@@ -174,6 +181,12 @@ def source_record(tested: Tested, settings: SearchSettings) -> SourceRecord:
         tested.used,
         sentence,
     )
+
+
+def _blamed(decision: Decision) -> int | None:
+    """The column left out that takes most of the regret away."""
+    left = np.flatnonzero(~decision.support & np.isfinite(decision.evidence.regret))
+    return int(left[np.argmax(decision.evidence.regret[left])]) if len(left) else None
 
 
 def _most_about(tested: Tested) -> int | None:

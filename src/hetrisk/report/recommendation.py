@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSEARCHED, UNSTABLE
-from hetrisk.estimators.quality import Quality
-from hetrisk.report.features import DOUBTFUL_SHARE
+from hetrisk.estimators.quality import Metric, Quality
+from hetrisk.report.features import DOUBTFUL_SHARE, ROUNDING
 from hetrisk.report.labels import count_of, listed, number, percent, tick
 from hetrisk.report.summary import Action, Curve, Feature, Point, Recommendation, by_importance
 
@@ -52,7 +52,9 @@ def recommend(
     action = Action.UNKNOWN if doubt else ACTION[final.verdict_]
     linear = final.final_estimator is None
     answers = {
-        "What it costs if nothing shifts": partial(_cost, changed, curve, linear, quality),
+        "What it costs if nothing shifts": partial(
+            _cost, changed, curve, linear, _measured(final, curve, quality)
+        ),
         "From which shift on it pays": partial(_pays, changed, curve),
         "How stable the choice is": partial(_stable, features, left, final.n_resamples_),
         "What is assumed, not shown": partial(_assumed, final, left),
@@ -139,23 +141,25 @@ def _use_this(left: Sequence[Feature], plain_better: str) -> str:
     )
 
 
-def _cost(changed: bool, curve: Curve | None, linear: bool, quality: Quality | None) -> str:
+def _cost(changed: bool, curve: Curve | None, linear: bool, measured: Metric | None) -> str:
     told = _price(changed, curve)
     if told and not linear:
         told += " These are errors of linear models, by which columns are chosen."
-    return f"{told} {_out_of_fold(changed, curve, quality)}".strip() if told else told
+    if told and measured is not None:
+        instead = f" instead of {number(measured.plain)}" if changed else ""
+        told += f" Out of fold: {number(measured.this)}{instead}."
+    return told
 
 
-def _out_of_fold(changed: bool, curve: Curve | None, quality: Quality | None) -> str:
-    """Say the error out of fold where it is another than that on the rows learned from."""
+def _measured(final: Any, curve: Curve | None, quality: Quality | None) -> Metric | None:
+    """Return the error out of fold where it is another than that on the rows learned from."""
     found = None if curve is None or quality is None else quality.error(curve.unit)
     if curve is None or found is None:
-        return ""
+        return None
+    rounding = ROUNDING * float(final.reference_.sd[-1])
     pairs = ((found.this, curve.error[0]), (found.plain, curve.error_erm[0]))
-    if all(abs(new - old) <= CLOSE * old for new, old in pairs):
-        return ""
-    instead = f" instead of {number(found.plain)}" if changed else ""
-    return f"Out of fold: {number(found.this)}{instead}."
+    far = any(abs(new - old) > max(CLOSE * old, rounding) for new, old in pairs)
+    return found if far else None
 
 
 def _price(changed: bool, curve: Curve | None) -> str:
