@@ -6,7 +6,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from hetrisk import HRMRegressor
+from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.estimators import quality
 from hetrisk.estimators.quality import assess
 
 
@@ -183,3 +184,19 @@ def test_a_real_model_is_refitted_on_its_columns():
     rmse, _ = assess(model, X, y).metrics
     assert rmse.this == rmse.plain
     assert rmse.this > np.sqrt(np.mean((model.predict(X) - y) ** 2))
+
+
+def test_a_refit_with_the_same_labels_may_be_another_model():
+    """Weights of environments change probabilities before they change a label."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 2))
+    y = (X.sum(axis=1) + rng.logistic(size=900) > 0).astype(int)
+    model = HRMClassifier().fit(X, y)
+    model.verdict_ = "invariant"
+    rows = quality._Table(X, y, None, None, None)
+    assert quality._Refitted(model, model.support_).explains(rows)
+    labels = model.predict(X)
+    model.coef_, model.intercept_ = 1.3 * model.coef_, 1.3 * model.intercept_
+    model.final_estimator_ = model._linear_model()
+    assert np.array_equal(model.predict(X), labels)
+    assert not quality._Refitted(model, model.support_).explains(rows)

@@ -296,3 +296,23 @@ def test_a_source_speaks_against_the_column_that_leaves():
     assert model.evidence_.p_value.argmin() != 2
     assert model.sources_[0].column == 2
     assert model.sources_[0].sentence.endswith("most about x2.")
+
+
+def test_intervals_are_named_by_the_values_they_hold():
+    rng = np.random.default_rng(0)
+    clinic = rng.integers(1, 95, 1200)
+    X = rng.standard_normal((1200, 3))
+    y = X[:, 0] + np.where(clinic <= 40, 2.0, -2.0) * X[:, 1] + rng.standard_normal(1200)
+    model = HRMRegressor().fit(X, y, hints=pd.Series(clinic, name="clinic"))
+    ends = [name.split(" to ") for name in model.environment_labels_]
+    assert ends[0][0] == "1"
+    assert ends[-1][-1] == "94"
+    assert all(int(a) <= int(b) for a, b in ends)
+
+
+def test_environments_that_do_not_differ_ask_no_resample():
+    X, y, _ = rows()
+    model = HRMRegressor().fit(X, y, environments=np.arange(len(y)) % 2)
+    assert "do not differ beyond chance" in model.verdict_reason_
+    assert model.n_resamples_ == 0
+    assert not model.stability_.any()

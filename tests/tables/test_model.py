@@ -6,8 +6,9 @@ import pytest
 from sklearn.pipeline import Pipeline
 
 from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.report import summarize
 from hetrisk.tables import Table, TableEncoder, TableError
-from hetrisk.tables.model import fit_table, group_codes, prepare
+from hetrisk.tables.model import fit_table, prepare
 from hetrisk.tables.reading import read_table
 
 
@@ -45,7 +46,7 @@ def test_classes_make_a_classifier(table):
 
 def test_the_levels_of_a_category_share_one_decision(table):
     model = fit_table(table, "y", features=["a", "kind"])
-    assert model["model"].feature_groups == [0, 1, 1]
+    assert model["model"].feature_groups == ["a", "kind", "kind"]
     support = model["model"].support_
     assert support[1] == support[2]
 
@@ -73,11 +74,6 @@ def test_the_model_remembers_its_table(table):
 def test_columns_must_be_there(table, options, match):
     with pytest.raises(TableError, match=match):
         fit_table(table, "y", **options)
-
-
-def test_group_codes_follow_the_columns():
-    frame = pd.DataFrame({"z": ["u", "v", "w"] * 8, "a": np.arange(24) % 5})
-    assert group_codes(TableEncoder().fit(frame)) == [1, 1, 0]
 
 
 def test_columns_that_repeat_the_environment_are_pointed_out():
@@ -110,3 +106,24 @@ def test_blanks_about_a_name_do_not_count(name, tmp_path):
     np.testing.assert_allclose(  # a name as it is comes before one with blanks
         TableEncoder().fit(both).transform(both)[:, 0], frame[name], rtol=1e-12
     )
+
+
+def test_a_category_of_two_levels_goes_by_its_name_in_every_sentence():
+    rng = np.random.default_rng(0)
+    site, n = rng.integers(0, 3, 1500), 1500
+    a, flag = rng.normal(size=n), rng.choice(["u", "v"], n)
+    y = a + np.array([3.0, -3.0, 0.5])[site] * ((flag == "v") - 0.5) + rng.normal(size=n)
+    frame = pd.DataFrame({"a": a, "flag": flag, "site": site, "y": y})
+    model = fit_table(Table(frame, "made.csv"), "y", environment="site")
+    assert "(flag)" in model[-1].verdict_reason_
+    assert model[-1].sources_[0].sentence.endswith("most about flag.")
+    assert summarize(model).sources[0].against == "flag"
+
+
+def test_a_point_is_no_class(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=90), "y": ["0", "1", "."] * 30})
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    model = fit_table(read_table(path), "y")
+    assert model[-1].classes_.tolist() == ["0", "1"]

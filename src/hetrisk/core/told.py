@@ -105,7 +105,7 @@ def decided(
         sources=tuple(source_record(t, settings, _blamed(decision)) for t in tested),
         curve=decision.curve,
         stability=decision.stability,
-        n_resamples=SETTINGS.resamples,
+        n_resamples=SETTINGS.resamples if used[0].used else 0,
         agreement=decision.agreement,
         leave_one_out=decision.leave_one_out,
         verdict=decision.verdict,

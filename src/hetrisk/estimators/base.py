@@ -43,7 +43,7 @@ from hetrisk.estimators.final import (
     linear_fit,
     plain_fit,
 )
-from hetrisk.estimators.frames import feature_groups, kept
+from hetrisk.estimators.frames import called, feature_groups, kept
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.representation import FittedReprMixin
 from hetrisk.estimators.scales import Scale, measure_scale
@@ -241,13 +241,14 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             return None if value == "auto" else value
 
         names = getattr(self, "feature_names_in_", None)
+        groups = feature_groups(self)
         return SearchSettings(
             reach=float(self.reach),
             form=self.form,
             keep=kept_columns(kept(self), names, rows.n_features),
             environments=side.labels,
             hints=side.hints,
-            feature_names=None if names is None else tuple(map(str, names)),
+            feature_names=None if names is None else called(names, groups),
             n_environments=given(self.n_environments),
             max_rounds=self.max_rounds,
             invariance_penalty=given(self.invariance_penalty),

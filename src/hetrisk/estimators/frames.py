@@ -9,6 +9,8 @@ only the columns some feature of which stayed.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -62,6 +64,20 @@ def completed(estimator: Any, X: Any) -> Any:
     if not absent or not absent <= set(names[~np.asarray(support)]):
         return X
     return frame.assign(**dict.fromkeys(absent, 0.0))[list(names)]
+
+
+def called(names: Iterable[Any], groups: Any) -> tuple[str, ...]:
+    """Return what to call features in a sentence: one that is all of a category, as that."""
+    shown = tuple(map(str, names))
+    if groups is None:
+        return shown
+    counts = Counter(groups)
+    return tuple(
+        group
+        if isinstance(group, str) and counts[group] == 1 and name.startswith(f"{group}=")
+        else name
+        for name, group in zip(shown, groups, strict=True)
+    )
 
 
 def feature_groups(estimator: Any) -> Any:

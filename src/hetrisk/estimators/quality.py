@@ -22,7 +22,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.blocks.base import chosen_rows
+from hetrisk.core.numerics.cells import folds
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.result import INVARIANT
 
 N_FOLDS = 5
@@ -31,6 +33,7 @@ MOST_ROWS = 20_000  # drawn at random from more: a figure of merit to three digi
 RARE_CLASS = 0.1
 DECIDING_ROW = 0.5  # of the squared error: more than all others together
 SAME_LABELS = 0.99  # of the rows: one model, but for rounding and the penalty's scale
+SAME_PROBABILITIES = 0.005
 SAME_NUMBERS = 1e-3  # of the target's standard deviation
 RIDGES = np.logspace(-3, 4, 22)
 
@@ -145,8 +148,7 @@ class _Table:
     def drawn(self, most: int) -> _Table:
         if len(self.y) <= most:
             return self
-        chosen = np.random.default_rng(0).choice(len(self.y), most, replace=False)
-        return self.take(np.sort(chosen))
+        return self.take(chosen_rows(len(self.y), most, 0))
 
     def take(self, index: IntArray) -> _Table:
         def part(values: Any) -> Any:
@@ -159,7 +161,10 @@ class _Table:
 
 
 def _folds(model: Any, rows: _Table) -> list[tuple[IntArray, IntArray]] | None:
-    """Random folds, with the classes in proportion; None where that cannot be."""
+    """Random folds, for labels those the reach curve starts from; None where that cannot be.
+
+    Where rows of a class are so few that a fit would miss it, classes are in proportion.
+    """
     if not is_classifier(model):
         if len(rows.y) < 2 * N_FOLDS:
             return None
@@ -168,6 +173,10 @@ def _folds(model: Any, rows: _Table) -> list[tuple[IntArray, IntArray]] | None:
     n_folds = min(N_FOLDS, int(counts.min()))
     if n_folds < 2 or len(counts) < len(model.classes_):
         return None
+    fold = folds(Rows(rows.X, np.zeros(len(rows.y)), np.ones(len(rows.y))), N_FOLDS)
+    parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(N_FOLDS)]
+    if all(len(np.unique(rows.y[train])) == len(counts) and len(test) for train, test in parts):
+        return parts
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(rows.X, rows.y))
 
 
@@ -205,9 +214,16 @@ class _Refitted:
         given = np.asarray(self.model.predict(with_names(self.model, rows.X)))
         other = np.asarray(again.predict(self.columns_of(rows.X)))
         if is_classifier(self.model):
-            return bool(np.mean(given == other) > SAME_LABELS)
+            same = bool(np.mean(given == other) > SAME_LABELS)
+            return same and self._probabilities_differ(again, rows) < SAME_PROBABILITIES
         spread = float(np.std(rows.y.astype(float)))
         return bool(np.max(np.abs(given - other)) <= SAME_NUMBERS * spread)
+
+    def _probabilities_differ(self, again: Any, rows: _Table) -> float:
+        """Mean difference between the probabilities of the model and of its refit."""
+        given = self.model.predict_proba(with_names(self.model, rows.X))
+        other = again.predict_proba(self.columns_of(rows.X))
+        return float(np.mean(np.abs(np.asarray(given) - np.asarray(other))))
 
     def _estimator(self, X: FloatArray) -> Any:
         labels = is_classifier(self.model)

@@ -57,7 +57,8 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
     final = final_step(model)
     found: EnvironmentSummary = final.environment_summary_
     columns = table_columns(model, final)
-    features = grouped(columns, column_groups(model, final))
+    groups = column_groups(model, final)
+    features = grouped(columns, groups)
     table, Z, environments = _read_table(model, final, data)
     curve = curve_of(final, columns)
     n_rows = int(final.reference_.n_rows)
@@ -74,7 +75,7 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
         n_resamples=int(final.n_resamples_),
         features=features,
         columns=columns,
-        sources=_sources(final, columns),
+        sources=_sources(final, features, groups),
         environments=describe(found, environment_names(final), columns),
         leave_one_out=_leave_one_out(final),
         coefficients=_coefficients(found, getattr(final, "classes_", ())),
@@ -120,7 +121,10 @@ def curve_of(final: Any, columns: tuple[Feature, ...]) -> Curve | None:
     )
 
 
-def _sources(final: Any, columns: tuple[Feature, ...]) -> tuple[Source, ...]:
+def _sources(
+    final: Any, features: tuple[Feature, ...], groups: Sequence[object]
+) -> tuple[Source, ...]:
+    named = dict(zip(dict.fromkeys(groups), (f.label for f in features), strict=True))
     return tuple(
         Source(
             name=brief(source.name, LONGEST_NAME),
@@ -128,7 +132,7 @@ def _sources(final: Any, columns: tuple[Feature, ...]) -> tuple[Source, ...]:
             n_environments=int(source.n_environments),
             p_value=float(source.p_value),
             score=max(float(source.score), 0.0),  # less than chance is not more news
-            against="" if source.column is None else columns[source.column].label,
+            against="" if source.column is None else named[groups[source.column]],
             used=bool(source.used),
             sentence=brief(source.sentence, 2 * LONGEST_NAME),
         )

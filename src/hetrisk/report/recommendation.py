@@ -55,7 +55,7 @@ def recommend(
         "What it costs if nothing shifts": partial(
             _cost, changed, curve, linear, _measured(final, curve, quality)
         ),
-        "From which shift on it pays": partial(_pays, changed, curve),
+        "From which shift on it pays": partial(_pays, changed, curve) if _moves(final) else str,
         "How stable the choice is": partial(_stable, features, left, final.n_resamples_),
         "What is assumed, not shown": partial(_assumed, final, left),
     }
@@ -86,12 +86,17 @@ def _sentence(final: Any, left: Sequence[Feature], n_rows: int) -> str:
 
 def _nothing_better(final: Any) -> str:
     """Say whether something moves that no choice of columns helps with, or nothing was found to."""
-    if any(source.used or source.column is not None for source in final.sources_):
+    if _moves(final):
         return (
             "Relations differ between environments, but up to reach "
             f"{tick(final.reach)}, the one asked for, no other choice of columns does better."
         )
     return "No relation was found to differ between environments."
+
+
+def _moves(final: Any) -> bool:
+    """Whether a source shows a relation that differs, acted upon or not."""
+    return any(source.used or source.column is not None for source in final.sources_)
 
 
 def _doubt(final: Any, left: Sequence[Feature], curve: Curve | None) -> str:

@@ -21,10 +21,10 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.tables.notation import Notation, Reading, clock, notation_of
 
 MISSING_IN_TARGET = frozenset(
-    {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "?", "nat", "#na"}
+    {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "?", "nat", "#na", "."}
 )
 # "None" is a common class ("none, mild, severe") but, among features, mostly a missing value.
-MISSING = MISSING_IN_TARGET | {"none", "-", "."}
+MISSING = MISSING_IN_TARGET | {"none", "-"}
 _LONGEST_WORD = max(len(word) for word in MISSING)
 LARGEST = 1e100  # squares of larger numbers overflow; nobody measures anything this large
 DAY = np.timedelta64(1, "D")

@@ -136,7 +136,7 @@ def prepare(
         reach=reach,
         form=form,
         final_estimator=final_estimator,
-        feature_groups=group_codes(encoder),
+        feature_groups=[str(name) for name in encoder.feature_groups_],
         keep=_positions(encoder, keep),
         random_state=seed,
     )
@@ -300,9 +300,3 @@ def describe(
         notes=(*notes, *target.notes, *more, *encoder.notes_),
         left_out=(*table.left_out, *encoder.left_out_),
     )
-
-
-def group_codes(encoder: TableEncoder) -> list[int]:
-    """One integer a feature, the same for all features of one column."""
-    _, codes = np.unique(encoder.feature_groups_.astype(str), return_inverse=True)
-    return [int(code) for code in codes]

@@ -136,7 +136,9 @@ def decide(
             ),
         ),
         drawn,
-        again.stability(full, THRESHOLDS.removed) if settings.form == "columns" else np.zeros(d),
+        again.stability(full, THRESHOLDS.removed)
+        if settings.form == "columns" and chance is None
+        else np.zeros(d),
         found.agreement,
         scores,
     )

@@ -12,8 +12,6 @@ Rows whose hint is missing are a level of their own where there are enough of th
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments, cell_moments
@@ -156,5 +154,9 @@ def _interval_names(cuts: FloatArray, known: FloatArray, kind: str) -> tuple[str
     distinct = np.unique(known)
     if len(distinct) == len(cuts) + 1:
         return tuple(shown(float(v)) for v in distinct)
-    edges = [float(known.min()), *map(float, cuts), float(known.max())]
-    return tuple(shown((a + b) / 2) for a, b in pairwise(edges))
+    interval = np.searchsorted(cuts, distinct, side="left")
+    ends = [
+        distinct[interval == k][[0, -1]] if np.any(interval == k) else cuts[[k - 1, k - 1]]
+        for k in range(len(cuts) + 1)
+    ]
+    return tuple(" to ".join(dict.fromkeys(map(shown, map(float, pair)))) for pair in ends)

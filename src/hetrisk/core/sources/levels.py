@@ -258,5 +258,7 @@ def _span_names(names: tuple[str, ...], groups: list[int]) -> tuple[str, ...]:
     spans = []
     for g in sorted(set(groups)):
         members = [name for name, own in zip(names, groups, strict=True) if own == g]
-        spans.append(members[0] if len(members) == 1 else f"{members[0]} to {members[-1]}")
+        # A member may be a span itself.
+        first, last = members[0].partition(" to ")[0], members[-1].rpartition(" to ")[2]
+        spans.append(members[0] if len(members) == 1 else f"{first} to {last}")
     return tuple(spans)
