@@ -130,6 +130,19 @@ def test_new_rows_are_held_against_the_error_out_of_fold(tmp_path):
     assert outcome.expected < 0.7 * forest[-1].reach_curve_.error[0]
 
 
+def test_a_model_that_left_nothing_out_has_no_relation_left_out():
+    X, y, site = world(0)
+    shrunk = HRMRegressor(form="directions", random_state=0).fit(X, y, environments=site)
+    assert shrunk.verdict_ == "invariant"
+    Z, now, _ = world(9, strength=-1.0)
+    said = check(shrunk, Z, now)
+    assert said.outcome.weakened
+    assert "right to lean less on what changes between environments" in said.sentence
+    plain = HRMRegressor(keep=["a", "b", "echo"], random_state=0).fit(X, y, environments=site)
+    assert plain.support_.all()
+    assert check(plain, Z, now).outcome.strength is None
+
+
 def test_targets_may_be_missing(model):
     X, y, _ = world(7)
     y = np.where(np.arange(len(y)) < 300, y, np.nan)

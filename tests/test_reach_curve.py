@@ -98,3 +98,11 @@ def test_the_verdict_on_labels_goes_by_the_curve_that_is_shown():
         at = int(np.searchsorted(curve.reach, 2.0))
         pays = curve.error[at] < curve.error_erm[at] and curve.break_even <= 2.0
         assert (model.verdict_ == "invariant") == pays
+
+
+def test_probabilities_err_by_one_at_most(train):
+    y = (train.y > 0).astype(int)
+    model = HRMClassifier(reach=20.0).fit(train.X, y, environments=train.environments)
+    curve = model.reach_curve_
+    for name in ("error", "error_erm", "high", "high_erm"):
+        assert getattr(curve, name).max() <= 1.0

@@ -178,3 +178,16 @@ def test_hostile_names_stay_text_in_a_notebook():
     assert "<script" not in card
     assert "<img" not in card
     assert "&lt;script&gt;" in card
+
+
+def test_rows_learned_from_are_drawn_in_the_environment_they_came_from():
+    """Two of the sites share a regression: placed where they fit best, one of them has no row."""
+    rng = np.random.default_rng(0)
+    site = rng.integers(0, 3, 600)
+    X = rng.normal(size=(600, 2)) + site[:, None]
+    y = X[:, 0] + np.where(site == 2, 3.0, 0.0) * X[:, 1] + rng.normal(size=600)
+    model = HRMRegressor().fit(X, y, environments=np.array(["a", "b", "c"])[site])
+    spread = summarize(model, (X, y)).spreads[0]
+    centres = (spread.edges[1:] + spread.edges[:-1]) / 2
+    drawn = (spread.shares * centres).sum(axis=1)
+    np.testing.assert_allclose(drawn, [X[site == k, 0].mean() for k in range(3)], atol=0.15)

@@ -38,6 +38,8 @@ def check_outcomes(
     beside = whole and _carries_erm(final)
     losses = _label_losses if is_classifier(final) else _number_losses
     this, plain, strength, unit = losses(final, Z, y, beside)
+    if final.support_.all() and final.form == "columns":
+        strength = None  # nothing was left out: where weights differ, so do all columns a little
     error, error_plain = _root(this), None if plain is None else _root(plain)
     expected = float(curve.error[0]) if curve else np.nan
     limit = float(np.interp(curve.asked, curve.reach, curve.high)) if curve else np.nan

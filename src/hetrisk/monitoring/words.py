@@ -34,9 +34,12 @@ def sentence_of(
             f"beyond the {number(outcome.limit)} the model was fitted to stand."
         )
     if outcome is not None and outcome.weakened and outcome.strength is not None:
+        right = "lean less on what changes between environments: what that"
+        if left_out:
+            they = "it" if len(left_out) == 1 else "they"
+            right = f"leave out {listed(left_out, MOST_NAMES)}: what {they}"
         return (
-            f"The model holds, and was right to leave out {listed(left_out, MOST_NAMES)}: what "
-            f"{'it' if len(left_out) == 1 else 'they'} said about the target is down to "
+            f"The model holds, and was right to {right} said about the target is down to "
             f"{percent(outcome.strength.value)} of its strength."
         )
     blind = " Without the target nobody can say whether relations held." if outcome is None else ""

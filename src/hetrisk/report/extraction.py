@@ -213,10 +213,21 @@ def _read_table(
         raise TypeError(f"data must be a pair (X, y) or None; got {type(data).__name__}.") from None
     Z = seen(model, final, X).X
     y = np.asarray(y)
-    environments = np.asarray(final.predict_environments(with_names(final, Z), y))
+    environments = _environments_of(final, Z, y)
     prediction = np.asarray(model.predict(X))
     summary = TableSummary(len(y), _describe_target(final, y), _error(final, y, prediction))
     return summary, Z, environments
+
+
+def _environments_of(final: Any, Z: FloatArray, y: np.ndarray) -> FloatArray:
+    """(n,) environments: of the rows the model was fitted on its own, of others the likeliest."""
+    held = getattr(final, "environment_proba_", None)  # not of rows out of core, nor in files
+    if held is not None and len(held) == len(y):
+        weight = held / np.maximum(held.sum(axis=0), 1e-300)
+        mean = np.asarray(final.environment_summary_.feature_mean)
+        if np.allclose(weight.T @ Z, mean, rtol=1e-6, atol=1e-9, equal_nan=True):
+            return np.asarray(held.argmax(axis=1), dtype=float)
+    return np.asarray(final.predict_environments(with_names(final, Z), y))
 
 
 def _quality(

@@ -92,18 +92,24 @@ def draw(
     unit: str,
 ) -> ReachCurve:
     """Put the curve together; ``lines`` and ``resampled`` are this model's and ERM's."""
-    root = [np.sqrt(np.maximum(line.expected(reach), 0.0)) for line in lines]
-    spread = SETTINGS.spread_labels if unit == BRIER else SETTINGS.spread
+    labels = unit == BRIER
+    spread = SETTINGS.spread_labels if labels else SETTINGS.spread
     again = (None, None) if resampled is None else resampled
     bands = [band(reach, line, a, spread) for line, a in zip(lines, again, strict=True)]
+
+    def root(squared: FloatArray) -> FloatArray:
+        # A probability is wrong by one at most.
+        shown: FloatArray = np.sqrt(np.clip(squared, 0.0, 1.0 if labels else np.inf))
+        return shown
+
     return ReachCurve(
         reach=reach,
-        error=root[0],
-        error_erm=root[1],
-        low=np.sqrt(bands[0][0]),
-        high=np.sqrt(bands[0][1]),
-        low_erm=np.sqrt(bands[1][0]),
-        high_erm=np.sqrt(bands[1][1]),
+        error=root(lines[0].expected(reach)),
+        error_erm=root(lines[1].expected(reach)),
+        low=root(bands[0][0]),
+        high=root(bands[0][1]),
+        low_erm=root(bands[1][0]),
+        high_erm=root(bands[1][1]),
         left_out=tuple(tuple(int(j) for j in np.flatnonzero(~s)) for s in left_out),
         unit=unit,
         break_even=break_even(*lines),
