@@ -162,12 +162,12 @@ def test_an_environment_without_rows_in_a_resample_shows_nothing_there():
 def test_folds_add_up_whatever_the_blocks():
     X, y, codes = table()
     whole = cells_of(X, y, codes)
-    from hetrisk.core.numerics.cells import _CellPass
+    from hetrisk.core.numerics.cells import CellPass
     from hetrisk.core.numerics.families import Gaussian
 
     from .made import Given
 
-    one = _CellPass(Gaussian(), Given(codes, 3), 10)
+    one = CellPass(Gaussian(), Given(codes, 3), 10)
     parts = [
         one(Rows(X[a:b], y[a:b], np.ones(b - a), start=a))
         for a, b in ((0, 7), (7, 150), (150, 400))

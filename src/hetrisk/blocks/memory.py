@@ -98,6 +98,10 @@ class ArrayBlocks(Blocks):
         nothing, weight = np.empty((n, 0)), np.broadcast_to(1.0, n)
         return Rows(nothing, weight, weight, self.environments, self.hints, self.start)
 
+    def strided(self, size: int) -> Rows:
+        """At most twice ``size`` rows, evenly spaced."""
+        return self._take(slice(0, None, max(1, self.n_rows // size)))
+
     def without_target(self) -> ArrayBlocks:
         """Return the same features, every target NaN."""
         return ArrayBlocks(self.X, np.broadcast_to(np.nan, self.n_rows))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
@@ -76,7 +77,7 @@ class SearchSettings:
     reach : how far a shift may go.
     form : "columns" or "directions".
     keep : (d,) columns that never leave; None for none.
-    environments : those the user named, or None.
+    environments : those the user named, or None; cells : their moments by fold, if at hand.
     hints : columns of side information.
     feature_names : of the columns, for messages.
     n_environments : number of environments of a partition, or None to choose it.
@@ -94,6 +95,7 @@ class SearchSettings:
     form: str = "columns"
     keep: BoolArray | None = None
     environments: Labels | None = None
+    cells: CellMoments | None = None
     hints: tuple[HintColumn, ...] = ()
     feature_names: tuple[str, ...] | None = None
     n_environments: int | None = None

@@ -43,6 +43,7 @@ from hetrisk.estimators.final import (
     linear_fit,
     plain_fit,
 )
+from hetrisk.estimators.firstpass import first_pass
 from hetrisk.estimators.frames import called, feature_groups, kept
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.representation import FittedReprMixin
@@ -151,13 +152,17 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             y = sample_weight = None
         rows, family = self._check(X, y, sample_weight)
         rows, side = carrying(rows, environments, hints)
-        seen = rows.sum(profile)
+        first = first_pass(rows, family, side.labels)
+        seen = rows.sum(profile) if first is None else first.profile
         names = getattr(self, "feature_names_in_", None)
         scale = measure_scale(rows, family, names, seen.weighted)
         standard = rows.standardised(scale.centre, scale.divisor)
         groups = feature_gates(feature_groups(self), rows.n_features)
         with single_blas_thread():  # many small products: threads would wait for each other
-            found = METHODS[self.method](standard, family, groups, self._settings(rows, side))
+            settings = self._settings(rows, side)
+            if first is not None:
+                settings = replace(settings, cells=first.standardised(scale))
+            found = METHODS[self.method](standard, family, groups, settings)
         self._family, self._scale, self._partition = family, scale, found.partition
         self._keep_result(found, scale)
         plain = plain_fit(standard, family, known=found.moments)

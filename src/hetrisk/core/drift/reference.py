@@ -93,12 +93,18 @@ def profile(rows: Rows) -> Profile:
     columns = weighted
     if not np.all(rows.weight == 1.0):
         columns = column_spread(replace(rows, weight=counts.astype(np.float64)))
-    indicator = np.isin(columns.low, (0.0, 1.0)) & np.isin(columns.high, (0.0, 1.0))
+    indicator = indicators(rows, columns.low, columns.high)
+    carried = np.zeros(0) if rows.environments is None else rows.environments.sum(axis=0)
+    return Profile(int(counts.sum()), weighted, columns, indicator, carried)
+
+
+def indicators(rows: Rows, low: FloatArray, high: FloatArray) -> BoolArray:
+    """(p,) columns that hold zeros and ones alone; ``low`` and ``high`` (p,) are their extremes."""
+    indicator: BoolArray = ((low == 0.0) | (low == 1.0)) & ((high == 0.0) | (high == 1.0))
     if indicator.any():
         kinds = _columns(rows)[:, indicator]
         indicator[indicator] = np.all((kinds == 0) | (kinds == 1), axis=0)
-    carried = np.zeros(0) if rows.environments is None else rows.environments.sum(axis=0)
-    return Profile(int(counts.sum()), weighted, columns, indicator, carried)
+    return indicator
 
 
 def measure(

@@ -20,7 +20,15 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.moments import Moments
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource, Summed
+from hetrisk.core.numerics.rows import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Rows,
+    RowSource,
+    Summed,
+    side_by_side,
+)
 from hetrisk.core.numerics.thresholds import Budget, Constant
 
 # Of the rows: noise is measured between them, resamples are drawn from them.
@@ -75,6 +83,12 @@ class CellMoments(Summed):
             self.gram[:, chosen].sum(axis=1, keepdims=True),
         )
 
+    def moved(self, centre: FloatArray, divisor: FloatArray) -> CellMoments:
+        """The moments of (x - centre) / divisor, y among the x; zero where the divisor is none."""
+        T = np.diag(np.append(1.0, 1.0 / divisor))
+        T[1:, 0] = -centre / divisor
+        return CellMoments(self.weight, self.square, T @ self.gram @ T.T)
+
     def moments(self, n_targets: int) -> Moments:
         """Moments of (x, y) in each environment, for one target."""
         if n_targets != 1:
@@ -103,17 +117,21 @@ def cell_moments(
     rows: RowSource, family: Family, assignment: Assignment, n_folds: int
 ) -> CellMoments:
     """Moments of every environment and fold, in one pass."""
-    return rows.sum(_CellPass(family, assignment, n_folds))
+    return rows.sum(CellPass(family, assignment, n_folds))
 
 
 @dataclass(frozen=True)
-class _CellPass:
+class CellPass:
+    """The moments of a block of rows; in ``units``, (q,) centre and divisor of z, if there are."""
+
     family: Family
     assignment: Assignment
     n_folds: int
+    units: tuple[FloatArray, FloatArray] | None = None
 
     def __call__(self, rows: Rows) -> CellMoments:
-        Z = np.column_stack([np.ones(len(rows)), rows.X, self.family.targets(rows.y)])
+        """Sum over the rows of every environment and fold."""
+        Z = self._columns(rows)
         fold = folds(rows, self.n_folds)
         n_cells = self.assignment.n_environments * self.n_folds
         shares = self.assignment.shares(rows)
@@ -127,6 +145,16 @@ class _CellPass:
         ]
         weight, square, gram = (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
         return self._shaped(weight, square, gram)
+
+    def _columns(self, rows: Rows) -> FloatArray:
+        """(n, q) z = (1, x, y)."""
+        Z = np.column_stack([np.ones(len(rows)), rows.X, self.family.targets(rows.y)])
+        if self.units is None:
+            return Z
+        wide, beside = side_by_side(np.ascontiguousarray(Z))
+        wide -= np.tile(self.units[0], beside)
+        wide *= np.tile(1.0 / self.units[1], beside)
+        return wide.reshape(Z.shape)
 
     def _shaped(self, weight: FloatArray, square: FloatArray, gram: FloatArray) -> CellMoments:
         shape = (self.assignment.n_environments, self.n_folds)

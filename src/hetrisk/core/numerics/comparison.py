@@ -10,7 +10,7 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.glm import fit_glms
-from hetrisk.core.numerics.linear import least_squares
+from hetrisk.core.numerics.linear import standard_errors
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
@@ -71,13 +71,8 @@ def environment_fits(
 
 def moment_fits(environments: Moments) -> EnvironmentFits:
     """Least squares in every environment, from its moments."""
-    fits = [least_squares(environments[k]) for k in range(len(environments.weight))]
-    return EnvironmentFits(
-        environments.weight,
-        np.stack([fit.coef for fit in fits]),
-        np.stack([fit.standard_error for fit in fits]),
-        np.array([fit.intercept for fit in fits]),
-    )
+    coef, intercept, error = standard_errors(environments)
+    return EnvironmentFits(environments.weight, coef, error, intercept)
 
 
 def instability(fits: EnvironmentFits) -> tuple[FloatArray, FloatArray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hetrisk.core.numerics.cells import Assignment, cell_moments
+from hetrisk.core.numerics.cells import Assignment, CellMoments, cell_moments
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import RowSource
 from hetrisk.core.result import Labels
@@ -12,13 +12,23 @@ from hetrisk.core.sources.proposal import NAMED, Proposal, proposed
 NAME = "environments"
 
 
-def named(rows: RowSource, family: Family, labels: Labels) -> Proposal:
-    """The partition that the labels make; where they are too many, neighbours or kinds of them."""
-    names = labels.names
-    base: Assignment = Carried(len(names))
-    if labels.position is not None:
-        base = Levels(labels.position, len(names))
-    cells = cell_moments(rows, family, base, n_folds(len(names)))
+def assignment(labels: Labels) -> Assignment:
+    """Where rows say that they belong."""
+    if labels.position is None:
+        return Carried(len(labels.names))
+    return Levels(labels.position, len(labels.names))
+
+
+def named(
+    rows: RowSource, family: Family, labels: Labels, known: CellMoments | None = None
+) -> Proposal:
+    """The partition that the labels make; where they are too many, neighbours or kinds of them.
+
+    ``known`` are the moments of the labels by fold, where they are at hand.
+    """
+    names, base, cells = labels.names, assignment(labels), known
+    if cells is None:
+        cells = cell_moments(rows, family, base, n_folds(len(names)))
     if labels.ordered:
         merged = merge_ordered(cells, names, len(names))
     else:

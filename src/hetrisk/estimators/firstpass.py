@@ -1,0 +1,124 @@
+"""Scale, reference and moments of named environments, from one pass over the rows in memory.
+
+Sums of products keep their digits where columns are near zero and of order one, but what the
+columns' units are is known after a pass only. So the sums are taken in the units of a few rows;
+the centre and spread of all rows follow from them, and the moments of the environments are moved
+to these. Where that would cost digits, nothing is given, and a second pass is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.blocks import ArrayBlocks, Blocks
+from hetrisk.core.drift.reference import Profile, indicators
+from hetrisk.core.numerics.cells import CellMoments, CellPass
+from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
+from hetrisk.core.numerics.spread import MODERATE, ColumnSpread, column_spread, extremes
+from hetrisk.core.result import Labels
+from hetrisk.core.sources.levels import n_folds
+from hetrisk.core.sources.named import assignment
+from hetrisk.estimators.scales import Scale, scale_of
+
+FEW = 1000  # rows whose centre and spread the sums are taken in
+FAR = 100.0  # spreads from there to the centre of all rows that cost too many digits
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What blocks of rows add up to; the p columns are (X, y).
+
+    Attributes
+    ----------
+    n : rows.
+    low, high : (p,) extremes.
+    indicator : (p,) columns of zeros and ones.
+    cells : moments of every environment and fold, in units of a few rows.
+    """
+
+    n: int
+    low: FloatArray
+    high: FloatArray
+    indicator: BoolArray
+    cells: CellMoments
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.n + other.n,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.indicator & other.indicator,
+            self.cells + other.cells,
+        )
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """The profile of all rows, and the moments of the environments in units of a few of them."""
+
+    profile: Profile
+    cells: CellMoments
+    near: Scale
+
+    def standardised(self, scale: Scale) -> CellMoments:
+        """The moments on the scale of all rows."""
+        centre = (scale.centre - self.near.centre) / self.near.spread
+        return self.cells.moved(centre, scale.divisor / self.near.spread)
+
+
+def first_pass(rows: Blocks, family: Family, labels: Labels | None) -> FirstPass | None:
+    """Pass once over unweighted rows in memory that name their environments, for a number y."""
+    if not isinstance(rows, ArrayBlocks) or rows.weight is not None or not family.closed_form:
+        return None
+    if labels is None or labels.position is None:
+        return None
+    few = column_spread(rows.strided(FEW))
+    if np.abs(few.exponent).max() > 0:  # numbers whose squares may not be doubles
+        return None
+    near = scale_of(few)
+    cells = CellPass(family, assignment(labels), n_folds(len(labels.names)), _units(near))
+    found = rows.sum(_Pass(cells))
+    spread = _spread(found, near)
+    if spread is None:
+        return None
+    profile = Profile(found.n, spread, spread, found.indicator, np.zeros(0))
+    return FirstPass(profile, found.cells, near)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    cells: CellPass
+
+    def __call__(self, rows: Rows) -> Sums:
+        ends = zip(extremes(rows.X), extremes(rows.y[:, None]), strict=True)
+        low, high = (np.append(of_X, of_y) for of_X, of_y in ends)
+        with np.errstate(over="ignore", invalid="ignore"):  # such rows get a second pass
+            return Sums(len(rows), low, high, indicators(rows, low, high), self.cells(rows))
+
+
+def _units(near: Scale) -> tuple[FloatArray, FloatArray]:
+    """(q,) centre and divisor of the constant and the columns."""
+    return np.append(0.0, near.centre), np.append(1.0, near.spread)
+
+
+def _spread(found: Sums, near: Scale) -> ColumnSpread | None:
+    """Spread of the columns over all rows; None where digits would be lost."""
+    size = np.maximum(np.abs(found.low), np.abs(found.high))
+    if not (size < 2.0**MODERATE).all():
+        return None
+    gram, n = found.cells.gram.sum(axis=(0, 1)), float(found.n)
+    mean = gram[0, 1:] / n
+    scatter = np.diagonal(gram)[1:] - n * mean**2
+    spread = ColumnSpread(
+        n,
+        np.zeros(len(mean), dtype=np.int64),
+        near.centre + near.spread * mean,
+        near.spread**2 * scatter,
+        found.low,
+        found.high,
+    )
+    far = n * mean**2 > FAR**2 * scatter
+    return None if (far & ~spread.constant).any() else spread
