@@ -8,6 +8,7 @@ from scipy import stats
 from hetrisk.core.numerics.dependence import dependence, shifting_effects
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.stability import quadratics_from_moments
 
 
@@ -38,7 +39,9 @@ def environments(blocks):
 def shifting(blocks):
     q = environments(blocks)
     d = q.right.shape[1]
-    return shifting_effects(q.curvature, q.right, q.total, q.weight, np.arange(d))
+    return shifting_effects(
+        q.curvature, q.right, q.total, q.weight, np.arange(d), SETTINGS.shifting
+    )
 
 
 def test_p_value_before_the_target_is_known_is_that_of_the_f_test():

@@ -10,12 +10,12 @@ from hetrisk.core.sources.flexible import fit_population
 from hetrisk.core.sources.terms import Atom, Term, choose_terms, term_values, two_valued
 from sources.made import one_population, standardised
 
-MARGIN = Thresholds().term_margin
+LEVEL = Thresholds().alpha
 
 
 def chosen(X, y, family=None, groups=None):
     groups = np.arange(X.shape[1]) if groups is None else groups
-    return choose_terms(Rows(X, y, np.ones(len(y))), family or Gaussian(), groups, MARGIN)
+    return choose_terms(Rows(X, y, np.ones(len(y))), family or Gaussian(), groups, LEVEL)
 
 
 def test_linear_rows_choose_no_term():

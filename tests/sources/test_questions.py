@@ -81,7 +81,7 @@ def test_proxies_are_confirmed_by_all_rows_or_not():
 
 def test_effects_are_told_from_causes():
     rows = standardised(*spreading(0))
-    seen = roles(rows, case_of(rows).family, np.arange(4), Thresholds())
+    seen = roles(rows, case_of(rows).family, np.arange(4))
     assert seen.effect.tolist() == [False, False, False, True]
 
 

@@ -18,8 +18,8 @@ from hetrisk.core.reach.columns import take_back_path
 from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.levels import Levels
 from hetrisk.core.reach.regret import Environments, fit_set, sparing
+from hetrisk.core.reach.resampling import RESAMPLES
 from hetrisk.core.reach.sets import evaluate_path
-from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.reach.swept import Costs
 from hetrisk.core.result import (
     BRIER,
@@ -108,7 +108,7 @@ def priced(
         sources=findings.sources,
         curve=drawn,
         stability=stability,
-        n_resamples=SETTINGS.resamples if acts else 0,
+        n_resamples=RESAMPLES if acts else 0,
         agreement=agreement,
         leave_one_out=(),
         verdict=findings.verdict,

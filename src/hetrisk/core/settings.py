@@ -12,7 +12,7 @@ from typing import Final
 from scipy.special import ndtri
 
 from hetrisk.core.numerics.dependence import SETTINGS as DEPENDENCE
-from hetrisk.core.numerics.thresholds import assumed, conventional, derived, measured, threshold
+from hetrisk.core.numerics.thresholds import assumed, conventional, measured, threshold
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,27 @@ class Thresholds:
             "it behind noise (docs/research/hidden.md)"
         ),
     )
-    term_margin: float = threshold(
-        1.0,
-        "how far a term of the flexible mean must be above sqrt(2 log P), the expected maximum of"
-        " P scores",
-        derived(
-            "the maximum exceeds it by 1 with probability below 0.01 for a thousand candidates "
-            "and more"
-        ),
+    agreement: float = threshold(
+        0.8,
+        "share of resamples in which a choice must still pay",
+        conventional("four in five"),
+    )
+    far: float = threshold(
+        4.0,
+        "standard deviations beyond which noise and columns count no further",
+        conventional("one row in 16,000 of a normal column"),
+    )
+    blur: float = threshold(
+        0.3,
+        "standard deviation of the normal noise added to residuals of size one before two slopes "
+        "are looked for: edges and ties are then alike in rows and draws",
+        measured("docs/research/hidden.md, section 1"),
+    )
+    least_share: float = threshold(
+        0.02,
+        "of the rows, that either of two slopes holds; as many at the smallest or largest target "
+        "make that a bound",
+        measured("0.015 finds the same; counts and censored targets: docs/research/hidden.md"),
     )
     noise_block: int = threshold(
         100,
@@ -65,19 +78,6 @@ class Thresholds:
         0.2,
         "of its linear coefficient, that a proxy keeps in the flexible model at most",
         measured("docs/research/pooled.md"),
-    )
-    dependence_most: float = threshold(
-        0.25,
-        "share of the dependence that chance may leave an effect in small tables",
-        measured(
-            "a weak cause beside strong effects keeps a third of it at a p-value of 0.002 "
-            "(docs/research/hidden.md)"
-        ),
-    )
-    at_bound: float = threshold(
-        0.02,
-        "of the rows at the smallest or largest target, at which that is a bound",
-        measured("counts and censored targets: docs/research/hidden.md"),
     )
     copy_dominance: float = threshold(
         2.0,

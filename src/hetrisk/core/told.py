@@ -27,7 +27,7 @@ from hetrisk.core.reach.decision import Decision, Measure, decide
 from hetrisk.core.reach.heterogeneity import Heterogeneity, heterogeneity
 from hetrisk.core.reach.levels import Levels
 from hetrisk.core.reach.regret import Environments, combined
-from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.reach.resampling import RESAMPLES
 from hetrisk.core.result import (
     INVARIANT,
     SearchResult,
@@ -105,7 +105,7 @@ def decided(
         sources=tuple(source_record(t, settings, _blamed(decision)) for t in tested),
         curve=decision.curve,
         stability=decision.stability,
-        n_resamples=SETTINGS.resamples if used[0].used else 0,
+        n_resamples=RESAMPLES if used[0].used else 0,
         agreement=decision.agreement,
         leave_one_out=decision.leave_one_out,
         verdict=decision.verdict,

@@ -19,7 +19,6 @@ from hetrisk.core.pricing import (
 )
 from hetrisk.core.reach.decision import listed
 from hetrisk.core.reach.regret import Environments
-from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -30,6 +29,7 @@ from hetrisk.core.result import (
     SearchSettings,
     SourceRecord,
 )
+from hetrisk.core.settings import THRESHOLDS
 from hetrisk.core.sources.ask import ask
 from hetrisk.core.sources.base import Answer, Finding
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
@@ -64,7 +64,7 @@ def ask_the_rows(
         if found.curve.break_even > settings.reach:
             reason = f"{_said(answer)} {_not_worth_it(answer, found, groups, settings)}"
             found = priced(rows, family, groups, settings, kept)
-        elif found.agreement < SETTINGS.agreement:
+        elif found.agreement < THRESHOLDS.agreement:
             reason = f"{_said(answer)} {_not_steady(answer, found, groups, settings)}"
             found = priced(rows, family, groups, settings, replace(kept, verdict=UNSTABLE))
     return replace(found, reason=reason)

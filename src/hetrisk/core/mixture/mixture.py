@@ -44,6 +44,11 @@ from hetrisk.core.numerics.thresholds import Budget
 SHORT_ITERATIONS: Budget[int] = 6
 SHORT_ROWS: Budget[int] = 300
 SHORT_ROWS_A_COEFFICIENT: Budget[int] = 15
+TOL: Budget[float] = 1e-7  # gain in mean log likelihood at which EM has arrived
+MAX_ITER: Budget[int] = 500
+STARTS: Budget[int] = 24
+SAMPLE_ROWS: Budget[int] = 4000  # that starts are compared on
+COARSER: Budget[int] = 100  # times the tolerance, before all rows are looked at
 FINAL_ITERATIONS: Budget[int] = 40
 
 T = TypeVar("T", bound=Additive)
@@ -117,8 +122,8 @@ def em(
     start: MixtureParameters,
     *,
     tied_variance: bool = True,
-    tol: float = 1e-7,
-    max_iter: int = 500,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
     variance_floor: float = SINGULAR,
 ) -> Solution[MixtureParameters]:
     """Climb the likelihood from ``start``, one pass over all rows an iteration.
@@ -143,11 +148,11 @@ def fit_mixture(
     *,
     columns: BoolArray | None = None,
     tied_variance: bool = True,
-    n_init: int = 24,
+    n_init: int = STARTS,
     seed: int = 0,
-    tol: float = 1e-7,
-    max_iter: int = 500,
-    sample_size: int = 4000,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    sample_size: int = SAMPLE_ROWS,
     variance_floor: float | None = None,
 ) -> Solution[MixtureParameters]:
     """Fit a mixture from many starts.
@@ -204,7 +209,7 @@ def _best_of_many(
         _in_memory(rows, rules.family),
         short.value.mixtures.take(best),
         rules,
-        tol=100 * tol,
+        tol=COARSER * tol,
         max_iter=FINAL_ITERATIONS,
     ).value
     return final.mixtures.take(np.argmax(final.objective, keepdims=True))

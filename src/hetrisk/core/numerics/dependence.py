@@ -15,7 +15,7 @@ from scipy.special import chdtrc, fdtrc
 
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR, ROUNDING, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import conventional, measured, threshold
+from hetrisk.core.numerics.thresholds import measured, threshold
 
 LOG = "[the search of 0.1.0](research/pooled.md), effects"
 
@@ -27,16 +27,14 @@ class DependenceSettings:
     depends: float = threshold(
         1e-6, "p-value at which a feature depends on the others", measured(LOG)
     )
-    independent: float = threshold(
-        1e-3, "p-value above which it does not, once the target is known", measured(LOG)
-    )
-    independent_ratio: float = threshold(
-        0.05, "share of the dependence that may be left in large tables", measured(LOG)
-    )
-    spread: float = threshold(
-        1e-3,
-        "p-value of Bartlett's test at which the spread of an effect shifts",
-        conventional("one in a thousand"),
+    left: float = threshold(
+        0.05,
+        "share of the dependence that may be left once the target is known, what chance explains "
+        "taken off",
+        measured(
+            "effects keep at most 0.02 of it, a weak cause beside strong effects a third; at 0.1 "
+            "columns of clustered tables pass for effects (docs/research/hidden.md)"
+        ),
     )
 
 
@@ -49,8 +47,9 @@ class Dependence:
 
     ``before`` and ``after`` are (d,) p-values of independence, without and given the target;
     ``share`` is the part of the explained variance that is left once the target is known,
-    ``ratio`` the share of its variance that the others explain then, relative to before: a cause
-    that all but determines the target has little variance left, most of which they explain.
+    ``ratio`` the share of its variance that the others explain then, relative to before, both less
+    what chance explains: a cause that all but determines the target has little variance left, most
+    of which they explain.
     """
 
     before: FloatArray
@@ -61,8 +60,7 @@ class Dependence:
     @property
     def is_effect(self) -> BoolArray:
         """(d,) depends on the others, but not once the target is known."""
-        free = (self.after > SETTINGS.independent) | (self.ratio < SETTINGS.independent_ratio)
-        effect: BoolArray = (self.before < SETTINGS.depends) & free
+        effect: BoolArray = (self.before < SETTINGS.depends) & (self.ratio < SETTINGS.left)
         return effect
 
     @property
@@ -89,7 +87,8 @@ def dependence(
         before=_f_test(before, others, free),
         after=_f_test(after, others, free - n_known),
         share=share,
-        ratio=after / np.maximum(before, ROUNDING),
+        ratio=_adjusted(after, others, free - n_known)
+        / np.maximum(_adjusted(before, others, free), ROUNDING),
     )
 
 
@@ -99,6 +98,7 @@ def shifting_effects(
     total: FloatArray,
     weight: FloatArray,
     groups: IntArray,
+    level: float,
 ) -> BoolArray:
     """(d,) effects of the target whose spread about it differs between given environments.
 
@@ -110,6 +110,7 @@ def shifting_effects(
     curvature, right, total : (K, d, d), (K, d), (K,) scatter of x, of x with y, and of y.
     weight : (K,) rows.
     groups : (d,) columns of one group are not asked about each other.
+    level : of Bartlett's test.
     """
     K, d = right.shape
     rows = float(weight.sum())
@@ -127,7 +128,7 @@ def shifting_effects(
     excess = freedom.sum() * np.log(pooled) - (freedom[:, None] * np.log(variance)).sum(axis=0)
     # Bartlett's factor, which brings the statistic close to chi square for few rows.
     correction = 1 + ((1 / freedom).sum() - 1 / freedom.sum()) / (3 * (K - 1))
-    shifting: BoolArray = effect & (chdtrc(K - 1, excess / correction) < SETTINGS.spread)
+    shifting: BoolArray = effect & (chdtrc(K - 1, excess / correction) < level)
     return shifting
 
 
@@ -145,6 +146,12 @@ def _explained(covariance: FloatArray, groups: IntArray) -> FloatArray:
             explained[own] = (cross * solved).sum(axis=0)
     clipped: FloatArray = np.clip(explained, 0.0, 1.0 - ROUNDING)
     return clipped
+
+
+def _adjusted(explained: FloatArray, df: FloatArray, left: FloatArray) -> FloatArray:
+    """Share explained less what chance explains (adjusted R^2), not below zero."""
+    beyond = 1.0 - (1.0 - explained) * (left + df) / np.maximum(left, 1.0)
+    return np.maximum(beyond, 0.0)
 
 
 def _f_test(explained: FloatArray, df: FloatArray, left: FloatArray) -> FloatArray:

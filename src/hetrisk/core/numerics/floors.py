@@ -51,6 +51,9 @@ EXACT = 1e-9
 OWN_SHARE = 1e-3
 """Share of a column that others must leave unexplained for its coefficient to be its own."""
 
+NOISE_SHARE = 0.01
+"""Of the rows, that either part of a noise is taken to hold."""
+
 LEAST_WEIGHT = 1e-4
 """Of the rows, that a part of a mixture is taken to hold, so that it may come back."""
 
@@ -58,6 +61,9 @@ TIED_VARIANCE, SHARED_VARIANCE, FREE_VARIANCE = 1e-6, 1e-4, 1e-3
 """Least variance in a mixture, relative to that of one regression; without one, the likelihood has
 no maximum. With a variance for all components; two that all share; one for each, which a few rows
 can pull down most easily."""
+
+LEAST_SCALE = SHARED_VARIANCE**0.5
+"""Least size of noise that follows columns, relative to its median: the root of the variance."""
 
 START_RIDGE = 1e-3
 """Ridge for fits to hardly more rows than columns, from which EM starts."""

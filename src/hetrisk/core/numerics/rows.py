@@ -16,11 +16,14 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hetrisk.core.numerics.thresholds import Budget
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-BESIDE = 64  # rows at most that are seen as one; blocks hold a multiple of it where they can
+# Rows at most that are seen as one; blocks hold a multiple of it where they can.
+BESIDE: Budget[int] = 64
 
 
 @dataclass(frozen=True)

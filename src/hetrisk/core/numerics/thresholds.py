@@ -31,7 +31,7 @@ T = TypeVar("T")
 Budget = Annotated[T, "bounds work; more changes little"]
 Constant = Annotated[T, "nothing to choose"]
 
-KINDS = ("derived", "conventional", "measured", "assumed", "budget")
+KINDS = ("derived", "conventional", "measured", "assumed")
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class Source:
     Attributes
     ----------
     kind : one of `KINDS`: follows from an argument; is what the field uses; was chosen by a
-        measurement that is on record; is an assumption nothing in
-        the rows can test; or bounds time and memory without deciding anything.
+        measurement that is on record; or is an assumption nothing in the rows can test.
     where : the argument, the convention, or the record, in a clause.
     """
 
@@ -78,11 +77,6 @@ def measured(where: str) -> Source:
 def assumed(where: str) -> Source:
     """An assumption that nothing in the rows can test."""
     return Source("assumed", where)
-
-
-def budget(where: str) -> Source:
-    """Bounds time or memory; more would change little."""
-    return Source("budget", where)
 
 
 def threshold(value: Any, meaning: str, source: Source) -> Any:

@@ -21,10 +21,13 @@ import numpy as np
 
 from hetrisk.core.numerics.dependence import shifting_effects
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.paper.invariance import InvarianceProblem
 from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.solve import GateFit, fit_gates, left_out_risk, mask_values
 from hetrisk.core.paper.stability import Quadratics, informative, ratio_by_group, screen
+
+READINGS: Budget[int] = 6  # features tried as the first to leave: each is one more screen
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def stable_gates(problem: InvarianceProblem, q: Quadratics, groups: IntArray) ->
     plain = replace(problem, risks=problem.risks.mixture(), invariance=0.0, price=0.0)
     least = mask_values(plain, best[None])[0]
     first = ratio_by_group(q, groups)
-    for group in np.argsort(-first, kind="stable")[: SETTINGS.readings]:
+    for group in np.argsort(-first, kind="stable")[:READINGS]:
         if first[group] <= SETTINGS.unstable_ratio:
             break
         start = everything.copy()
@@ -107,7 +110,9 @@ def _without_shifting_effects(
     """
     gates = np.ones(problem.n_gates, dtype=bool)
     if not np.isnan(q.total).any():
-        shifting = shifting_effects(q.curvature, q.right, q.total, q.weight, groups)
+        shifting = shifting_effects(
+            q.curvature, q.right, q.total, q.weight, groups, SETTINGS.shifting
+        )
         gates[groups[shifting]] = False
     return gates if gates.any() else ~gates
 

@@ -13,6 +13,7 @@ from hetrisk.core.numerics.families import Family, NewtonFamily
 from hetrisk.core.numerics.glm import fit_glms
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, RowSource
+from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.paper.auto import ChosenGates, choose
 from hetrisk.core.paper.expansion import label_risks, pooled_weights, weight_groups
 from hetrisk.core.paper.gates import gate_moments
@@ -22,6 +23,8 @@ from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.solve import fit_gates
 from hetrisk.core.paper.stability import Quadratics, quadratics_from_fits, quadratics_from_moments
 from hetrisk.core.result import SearchSettings
+
+LABEL_ROWS: Budget[int] = 2000  # of labels on which the soft gates are settled
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ def _settled(
     seed: int,
 ) -> ChosenGates:
     """Settle the gates on the log loss of a sample; if ``held``, closed gates stay closed."""
-    sample = rows.sample(SETTINGS.label_rows, seed)
+    sample = rows.sample(LABEL_ROWS, seed)
     weight = membership(sample, partition) * sample.weight[:, None]
     strengths = replace(problem, invariance=choice.invariance, price=choice.price)
     labels = label_problem(strengths, sample.X, sample.y, weight, family)

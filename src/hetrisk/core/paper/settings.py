@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from hetrisk.core.numerics.thresholds import budget, conventional, measured, threshold
+from hetrisk.core.numerics.thresholds import conventional, measured, threshold
 
 LOG = "[invariant prediction](research/invariant-prediction.md), "
 
@@ -55,13 +55,15 @@ class GateSettings:
         "p-value at which the last feature of all stays",
         conventional("about three standard errors"),
     )
+    shifting: float = threshold(
+        1e-3,
+        "p-value of Bartlett's test at which the spread of an effect shifts",
+        conventional("one in a thousand"),
+    )
     affordable_rise: float = threshold(
         0.2,
         "rise of the left-out risk, at most, when an unstable feature leaves",
         measured(LOG + "the joint loop"),
-    )
-    readings: int = threshold(
-        6, "features tried as the first to leave", budget("each is one more screen")
     )
     penalties: tuple[float, ...] = threshold(
         (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
@@ -80,9 +82,6 @@ class GateSettings:
         1e-3,
         "ridge about which the log loss of labels is expanded",
         measured(LOG + "labels"),
-    )
-    label_rows: int = threshold(
-        2000, "rows of labels on which the soft gates are settled", budget("time of one fit")
     )
 
 

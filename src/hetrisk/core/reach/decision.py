@@ -21,7 +21,6 @@ from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.forms import FORMS, Asked, Model, plain
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.reach.sets import evaluate_path
-from hetrisk.core.reach.settings import SETTINGS
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -168,7 +167,7 @@ def _verdict(
             f"{differs}, but at reach {settings.reach:g} nothing does better than plain ERM on "
             "all columns."
         )
-    if found.agreement < SETTINGS.agreement:
+    if found.agreement < THRESHOLDS.agreement:
         doubt = listed(left, groups, settings) or "the weights of the environments"
         return UNSTABLE, (
             f"{differs}, but the answer does not hold on other rows: {found.where} it would pay. "

@@ -17,8 +17,8 @@ from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.reach.heterogeneity import completed
 from hetrisk.core.reach.regret import Environments, combined
-from hetrisk.core.reach.settings import SETTINGS
 
+RESAMPLES: Budget[int] = 50  # from the moments of folds: they take less time than the fit
 SPLITS: Budget[int] = 4  # of the folds into halves
 # Of the draws: the same table gives the same answer, whatever random_state.
 SEED: Constant[int] = 20210718
@@ -26,7 +26,7 @@ BATCH: Budget[int] = 500_000  # numbers in the moments of the resamples made at 
 
 
 def resamples(
-    cells: list[CellMoments], environments: Environments, count: int = SETTINGS.resamples
+    cells: list[CellMoments], environments: Environments, count: int = RESAMPLES
 ) -> Iterator[Environments]:
     """Environments of resampled rows, some at a time, their noise (phi) as on all rows."""
     random = np.random.default_rng(SEED)

@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from hetrisk.core.numerics.thresholds import budget, conventional, measured, threshold
+from hetrisk.core.numerics.thresholds import conventional, measured, threshold
 
 
 @dataclass(frozen=True)
 class ReachSettings:
     """What the decision, and the band about its curve, go by."""
 
-    agreement: float = threshold(
-        0.8,
-        "share of resamples in which a choice must still pay",
-        conventional("four in five"),
-    )
     tail: float = threshold(
         0.5,
         "share of the rows, those that suffer most, that the weights of environments answer to",
@@ -50,7 +45,6 @@ class ReachSettings:
         "strength of the anchor regression shown beside",
         measured("docs/gauntlet.md: the peer that harms least"),
     )
-    resamples: int = threshold(50, "resamples", budget("fold moments: less than the fit"))
 
 
 SETTINGS: Final = ReachSettings()

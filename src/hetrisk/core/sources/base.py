@@ -11,9 +11,11 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.numerics.thresholds import Constant
 from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.sets import EnvironmentGrams
 
+LEAST_SHOWN: Constant[float] = 0.0001  # of p-values
 HIDDEN, PROXY, EFFECT, COPY = "hidden", "proxy", "effect", "label copy"
 
 
@@ -166,7 +168,7 @@ def mask_of(columns: IntArray, n_columns: int) -> BoolArray:
 
 def p_text(p_value: float) -> str:
     """A p-value in a sentence."""
-    return f"p = {p_value:.2g}" if p_value >= 1e-4 else "p below 0.0001"
+    return f"p = {p_value:.2g}" if p_value >= LEAST_SHOWN else f"p below {LEAST_SHOWN:g}"
 
 
 def count_text(count: int, noun: str) -> str:

@@ -59,7 +59,7 @@ class LabelCopy(Question[Copies]):
         seen = replace(case.sample, X=case.sample.X[:, stay])
         if len(stay) < 2:
             return Copies(repeats, 1.0, 1.0)
-        found = roles(seen, case.family, case.groups[stay], case.thresholds)
+        found = roles(seen, case.family, case.groups[stay])
         r2 = np.max([squared_correlation(rows) for rows in _one_against_rest(seen)], axis=0)
         factor = 1.0 if found.cause.sum() >= 2 else case.thresholds.copy_dominance
         effects = np.flatnonzero(found.effect)

@@ -23,11 +23,10 @@ from functools import partial
 
 import numpy as np
 
-from hetrisk.core.numerics.dependence import Dependence, dependence
+from hetrisk.core.numerics.dependence import dependence
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
-from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.base import (
     EFFECT,
     Case,
@@ -56,7 +55,7 @@ class Roles:
     cause: BoolArray
 
 
-def roles(rows: Rows, family: Family, groups: IntArray, thresholds: Thresholds) -> Roles:
+def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
     """Compare what columns say of each other before and after the target is known."""
     w = rows.weight / rows.weight.sum()
     centred = rows.X - w @ rows.X
@@ -65,19 +64,13 @@ def roles(rows: Rows, family: Family, groups: IntArray, thresholds: Thresholds) 
     plain, given = (z.T @ (w[:, None] * z) for z in (centred, _left(known, centred, w)))
     n_rows, n_known = 1.0 / float((w**2).sum()), known.shape[1]
     found = dependence(plain, given, n_rows, n_known, groups)
-    effect = _is_effect(found, thresholds)
+    effect = found.is_effect
     cause = np.zeros_like(effect)
     rest = np.flatnonzero(~effect)
     at = np.ix_(rest, rest)
     again = dependence(plain[at], given[at], n_rows, n_known, groups[rest])
     cause[rest] = again.is_cause
     return Roles(effect, cause)
-
-
-def _is_effect(found: Dependence, thresholds: Thresholds) -> BoolArray:
-    little = found.ratio < thresholds.dependence_most
-    effect: BoolArray = found.is_effect & little
-    return effect
 
 
 class Effect(Question[BoolArray]):
@@ -96,7 +89,7 @@ class Effect(Question[BoolArray]):
         stay = case.support
         if len(stay) > 1:
             seen = replace(case.sample, X=case.sample.X[:, stay])
-            effect[stay] = roles(seen, case.family, case.groups[stay], case.thresholds).effect
+            effect[stay] = roles(seen, case.family, case.groups[stay]).effect
         return effect
 
     def test(self, case: Case, proposal: BoolArray) -> Finding:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetrisk.core.numerics.families import Gaussian
-from hetrisk.core.numerics.floors import OWN_SHARE, ROUNDING, TINY
+from hetrisk.core.numerics.floors import LEAST_SCALE, OWN_SHARE, ROUNDING, TINY
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
-from hetrisk.core.numerics.thresholds import Budget
+from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.numerics.working import WorkingFit, working_fit
-from hetrisk.core.settings import Thresholds
+from hetrisk.core.settings import THRESHOLDS, Thresholds
 from hetrisk.core.sources.design import Design
 from hetrisk.core.sources.slopes import one_regression
 from hetrisk.core.sources.terms import Term, choose_terms, term_values
@@ -27,9 +27,7 @@ from hetrisk.core.sources.terms import Term, choose_terms, term_values
 MOST_SCALES: Budget[int] = 10  # columns that the size of the noise may follow
 BIN_ROWS: Budget[int] = 60  # rows that a size of the noise is the mean of
 MOST_BINS: Budget[int] = 12  # such means, at most
-LEAST_SCALE = 0.1  # of the median size of the noise, that it is never taken to be below
-FAR = 5.0  # standard deviations beyond which the scale follows a column no further
-LARGEST = 6.0  # median sizes beyond which a residual counts no further for the scale
+MEDIAN_SIZE: Constant[float] = 0.6745  # of normal noise of standard deviation one
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ def fit_population(rows: Rows, groups: IntArray, thresholds: Thresholds) -> Popu
     direction = _direction(rows)
     bent = replace(rows, X=_with_index(rows.X, direction))
     own = np.append(groups, groups.max(initial=0) + 1)
-    terms = choose_terms(bent, Gaussian(), own, thresholds.term_margin)
+    terms = choose_terms(bent, Gaussian(), own, thresholds.alpha)
     columns = np.column_stack([rows.X, term_values(terms, bent.X)])
     coefs, means = _efficient_fits(columns, rows.y[None], rows.weight)
     coef, mean = coefs[0], means[0]
@@ -220,12 +218,12 @@ def _fitted_scale(rows: Rows, mean: FloatArray, residual: FloatArray, chosen: In
 def _sizes(residual: FloatArray) -> tuple[FloatArray, float]:
     size = np.abs(residual)
     median = float(np.median(size))
-    return np.minimum(size, LARGEST * median + ROUNDING), median
+    return np.minimum(size, THRESHOLDS.far * median / MEDIAN_SIZE + ROUNDING), median
 
 
 def _scale_columns(X: FloatArray, mean: FloatArray) -> FloatArray:
     columns: FloatArray = np.column_stack([X, np.abs(X), mean, np.abs(mean)])
-    return np.clip(columns, -FAR, FAR)
+    return np.clip(columns, -THRESHOLDS.far, THRESHOLDS.far)
 
 
 def _best_column(fit: WorkingFit, candidates: FloatArray, score: float) -> int | None:

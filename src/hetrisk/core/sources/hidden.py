@@ -48,7 +48,6 @@ from hetrisk.core.sources.slopes import gains_from
 
 DOUBTED: Budget[int] = 6  # units of which every subset is looked at
 TESTED: Budget[int] = 6  # sets that are tested, at most
-MOST_LEFT = 3  # units that may be to blame together
 ROWS: Budget[int] = 5000  # of the sample, that mixtures are fitted to
 CHANCE: Budget[int] = 6  # draws whose environments are kept, for what chance would show
 
@@ -86,7 +85,7 @@ class Hidden(Question[Suspicion]):
 
     def propose(self, case: Case) -> Suspicion:
         """Score all columns in play and, where that is beyond chance, propose sets to leave."""
-        rows = _within_bounds(case.sample, case.thresholds.at_bound)
+        rows = _within_bounds(case.sample, case.thresholds.least_share)
         none = np.zeros((0, len(case.left)), dtype=bool)
         case = _without_effects(case)
         at_bounds = len(rows) < min(ROWS, len(case.sample)) / 2
@@ -171,7 +170,7 @@ def _without_effects(case: Case) -> Case:
         return case
     seen = replace(case.sample, X=case.sample.X[:, stay])
     effect = np.zeros_like(case.left)
-    effect[stay] = roles(seen, case.family, case.groups[stay], case.thresholds).effect
+    effect[stay] = roles(seen, case.family, case.groups[stay]).effect
     return replace(case, left=case.left | effect)
 
 
@@ -252,7 +251,7 @@ def _order(case: Case, proposal: Suspicion, found: Score) -> IntArray:
     mean, sd = float(found.null.mean()), float(found.null.std())
     first = np.unique(case.groups, return_index=True)[1]
     units = proposal.sets[:, first].sum(axis=1)
-    beyond = proposal.gain > mean + 3.0 * sd
+    beyond = proposal.gain > float(found.null.max())
     gain = np.maximum(proposal.gain, mean + sd)
     order: IntArray = np.lexsort((proposal.risk, gain, np.where(beyond, 0, units), beyond))
     return order
@@ -268,7 +267,7 @@ def _to_blame(case: Case, proposal: Suspicion) -> BoolArray:
     cured = proposal.regret < 1.0 - case.thresholds.removed
     size = units.sum(axis=1)
     inside = (units @ units.T == size[:, None]) & (size[:, None] < size)
-    small = size <= min(MOST_LEFT, len(np.unique(case.groups[case.support])) // 2)
+    small = size <= len(np.unique(case.groups[case.support])) // 2
     blamed: BoolArray = cured & small & ~(inside & cured[:, None]).any(axis=0)
     return blamed
 

@@ -35,7 +35,6 @@ from hetrisk.core.sources.proposal import HINTED, Proposal, proposed
 
 FINE: Budget[int] = 48  # intervals of a number that neighbours are merged from
 SAMPLE_ROWS: Budget[int] = 50_000  # rows that quantiles are taken from
-SEASONS_FROM = 330.0  # days that dates must span before the season is looked at
 QUARTERS = ("December to February", "March to May", "June to August", "September to November")
 WEEK = ("Monday to Friday", "Saturday and Sunday")
 
@@ -96,7 +95,7 @@ def _seasons(
     rows: RowSource, family: Family, column: HintColumn, position: int, known: FloatArray
 ) -> list[Proposal]:
     found = []
-    if np.ptp(known) >= SEASONS_FROM:
+    if np.ptp(known) >= SETTINGS.season_days:
         quarter = (np.arange(12) + 1) % 12 // 3
         found += _seasonal(rows, family, column, Months(position, 12), quarter, QUARTERS)
     weekend = (np.arange(7) >= 5).astype(int)

@@ -48,6 +48,11 @@ class LevelSettings:
         "intervals of a number or of time",
         measured("[reach](research/reach.md), thin environments"),
     )
+    season_days: float = threshold(
+        330.0,
+        "days that dates must span before quarters of the year are looked at",
+        derived("each quarter is then there, all but whole"),
+    )
 
 
 SETTINGS: Final = LevelSettings()

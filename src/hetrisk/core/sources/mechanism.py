@@ -24,11 +24,11 @@ import numpy as np
 from scipy.stats import chi2, ncx2
 
 from hetrisk.core.numerics.families import Family, Multinomial
-from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY, TINY_ROOT
+from hetrisk.core.numerics.floors import EQUAL, NEARLY_SINGULAR, TINY, TINY_ROOT
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Summed
 from hetrisk.core.numerics.thresholds import Budget
+from hetrisk.core.settings import THRESHOLDS
 
-CUT = 3.0  # standard deviations beyond which noise and features count no further
 # Features, and spreads, that one effect is set against: those farthest from normal.
 WITNESSES: Budget[int] = 50
 
@@ -39,7 +39,7 @@ def target_basis(y: FloatArray, family: Family) -> FloatArray:
         classes = family.n_classes if isinstance(family, Multinomial) else 2
         indicators: FloatArray = (y[:, None] == np.arange(1, classes)).astype(np.float64)
         return indicators
-    clipped = np.clip(y, -4.0, 4.0)
+    clipped = np.clip(y, -THRESHOLDS.far, THRESHOLDS.far)
     return np.column_stack([y, clipped**2, clipped**3])
 
 
@@ -62,8 +62,8 @@ class Layout:
     def __call__(self, rows: Rows) -> FloatArray:
         """(n, 2 d + m) columns."""
         noise = rows.X[:, self.effects] - _known(rows, self.family) @ self.mean
-        spreads = np.minimum(np.abs(noise) / self.deviation, CUT)
-        return np.column_stack([rows.X, np.minimum(np.abs(rows.X), CUT) ** 2, spreads])
+        spreads = np.minimum(np.abs(noise) / self.deviation, THRESHOLDS.far)
+        return np.column_stack([rows.X, np.minimum(np.abs(rows.X), THRESHOLDS.far) ** 2, spreads])
 
 
 def mechanism_p_values(
@@ -113,7 +113,7 @@ def weighted_chi_squared(q: float, weights: FloatArray) -> float:
     x = (q - c1) / np.sqrt(2.0 * c2) * np.sqrt(2.0 * (freedom + 2.0 * shift)) + freedom + shift
     if x <= 0:
         return 1.0
-    if shift <= 1e-6 * freedom:
+    if shift <= EQUAL * freedom:
         return float(chi2.sf(x, freedom))
     return float(ncx2.sf(x, freedom, shift))
 

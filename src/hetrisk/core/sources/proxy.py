@@ -129,9 +129,7 @@ class Proxy(Question[Suspects]):
                 stay = np.flatnonzero(~out)
                 seen = replace(rows, X=np.ascontiguousarray(rows.X[:, stay]))
                 if terms is None:
-                    terms = choose_terms(
-                        seen, family, case.groups[stay], case.thresholds.term_margin
-                    )
+                    terms = choose_terms(seen, family, case.groups[stay], case.thresholds.alpha)
                 use = use_of_columns(seen, family, terms, case.thresholds)
                 suspect = (
                     (use.strength() > case.thresholds.score)

@@ -25,7 +25,7 @@ from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.numerics.working import working_fit
-from hetrisk.core.settings import Thresholds
+from hetrisk.core.settings import THRESHOLDS, Thresholds
 from hetrisk.core.sources.design import Design
 from hetrisk.core.sources.flexible import Population, drawn_units, fit_population
 from hetrisk.core.sources.slopes import Noise, OneRegression, TwoSlopes, gains
@@ -35,7 +35,6 @@ MIXED: Budget[int] = 24  # columns that may have two slopes; in wider tables tho
 DRAWS: Budget[int] = 20  # targets of one population: more would sharpen a score by a few percent
 FIRST: Budget[int] = 7  # draws after which a score that is nothing special is left at that
 SPECIAL: Budget[float] = 1.5  # score above which all draws are made
-BLUR = 0.3  # standard deviation of what is added to units, which are of size one
 SEED: Constant[int] = 20210  # of the draws: the same table gives the same score
 
 
@@ -246,7 +245,7 @@ def _blurred(units: FloatArray, random: np.random.Generator) -> FloatArray:
     edge (waiting times) or takes few values (counts), two slopes would take what is sharper in the
     rows than in the draws for heterogeneity.
     """
-    blurred: FloatArray = units + BLUR * random.standard_normal(units.shape)
+    blurred: FloatArray = units + THRESHOLDS.blur * random.standard_normal(units.shape)
     return blurred
 
 
@@ -294,9 +293,9 @@ def _relevance(seen: Rows, population: Population) -> FloatArray:
     A slope that points one way here and the other there may have no mean, but it spreads.
     """
     fit = working_fit(seen, Gaussian(), np.empty((len(seen), 0)))
-    size = np.minimum(np.abs(population.unit), 3.0)
+    size = np.minimum(np.abs(population.unit), THRESHOLDS.far)
     size = size - size.mean()
-    far = np.minimum(np.abs(seen.X), 3.0)
+    far = np.minimum(np.abs(seen.X), THRESHOLDS.far)
     far = far - far.mean(axis=0)
     spread = np.abs(size @ far) / np.sqrt(np.maximum(size**2 @ far**2, TINY))
     relevance: FloatArray = np.maximum(np.abs(fit.z[1:]), spread)

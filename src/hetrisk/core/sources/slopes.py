@@ -18,17 +18,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
-from hetrisk.core.numerics.floors import LEAST_WEIGHT, ROUNDING, SHARED_VARIANCE, SINGLE_TINY
+from hetrisk.core.numerics.floors import (
+    LEAST_WEIGHT,
+    NOISE_SHARE,
+    ROUNDING,
+    SHARED_VARIANCE,
+    SINGLE_TINY,
+)
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.numerics.thresholds import Budget
+from hetrisk.core.settings import THRESHOLDS
 from hetrisk.core.sources.design import Design, Single
 
-LEAST_SHARE = 0.015  # of the rows, that either slope keeps: a component cannot shrink to a few rows
 TAIL: Budget[float] = 0.15  # share of the rows that a start gives to the second slope
-FAR = 3.0  # standard deviations beyond which a start looks no further
 SHORT: Budget[int] = 4  # iterations of a start
 LONG: Budget[int] = 40  # of those carried on
+ONE_LONG: Budget[int] = 60  # iterations of one regression
+ONE_TOL: Budget[float] = 2e-6  # gain in mean log likelihood below which they stop
+SETS_LONG: Budget[int] = 30  # iterations where many sets of columns are compared
+# Variances of the two parts of a noise to start from, relative to one regression: a wide part, and
+# parts to either side.
+NOISE_STARTS: Budget[tuple[tuple[float, ...], ...]] = ((0.4, 0.7, 0.7), (3.0, 1.0, 1.0))
+IN_TAIL: Budget[float] = 0.9  # share of the second slope that a start gives to rows in a tail
+OFF_TAIL: Budget[float] = 0.05  # and to the others
 CARRIED: Budget[int] = 2  # starts carried on
 START_ROWS: Budget[int] = 800  # rows the starts are compared on
 TOL: Budget[float] = 2e-5  # gain in mean log likelihood below which EM stops
@@ -128,7 +142,7 @@ def _log_normal(left: Single, variance: Single, share: Single) -> Single:
 
 
 def one_regression(
-    design: Design, Y: Single, mask: BoolArray, iterations: int = 60, tol: float = 2e-6
+    design: Design, Y: Single, mask: BoolArray, iterations: int = ONE_LONG, tol: float = ONE_TOL
 ) -> OneRegression:
     """Fit one regression to each target: the best of three starts, wide or skewed either way."""
     w, starts = design.weight, 3
@@ -139,8 +153,8 @@ def one_regression(
     mean = np.stack([0.0 * sd, sd, -sd], axis=1).ravel()
     variance = np.stack(
         [
-            np.stack([0.4 * one, 0.7 * one, 0.7 * one], axis=1).ravel(),
-            np.stack([3.0 * one, one, one], axis=1).ravel(),
+            np.outer(one, NOISE_STARTS[0]).astype(np.float32).ravel(),
+            np.outer(one, NOISE_STARTS[1]).astype(np.float32).ravel(),
         ]
     )
     Y, left, one, coef, mask = (np.repeat(a, starts, axis=0) for a in (Y, left, one, coef, mask))
@@ -157,7 +171,7 @@ def one_regression(
         before = likelihood
         first, second = logs
         total = np.maximum(second @ w, np.float32(SINGLE_TINY))
-        share = np.clip(total, 0.01, 0.99)
+        share = np.clip(total, NOISE_SHARE, 1 - NOISE_SHARE)
         tight, wide = first * _col(one / variance[0]), second * _col(one / variance[1])
         both = tight + wide
         coef = design.fits(w * both, w * (both * Y - wide * _col(mean)), mask)
@@ -207,7 +221,7 @@ def two_slopes(
 ) -> TwoSlopes:
     """Fit two regressions to each target from shares (B, n); EM stops target by target."""
     w, B = design.weight, len(Y)
-    share = np.clip(second @ w, LEAST_SHARE, 1 - LEAST_SHARE)
+    share = np.clip(second @ w, THRESHOLDS.least_share, 1 - THRESHOLDS.least_share)
     weights = np.stack(
         [
             (1 - share) * (1 - noise.share),
@@ -272,7 +286,9 @@ def _maximise(design: Design, run: _Running, shares: list[Single], left: list[Si
     """Weights, noise, then slopes: each the best given the others."""
     w = design.weight
     weights = np.stack([s @ w for s in shares])
-    second = np.clip(weights[2] + weights[3], LEAST_SHARE, 1 - LEAST_SHARE)
+    # A component cannot shrink to a few rows.
+    least = THRESHOLDS.least_share
+    second = np.clip(weights[2] + weights[3], least, 1 - least)
     size = np.maximum(np.stack([weights[0] + weights[1], weights[2] + weights[3]]), SINGLE_TINY)
     kept = np.stack([1 - second, second]) / size
     run.weights = np.clip(weights * np.repeat(kept, 2, axis=0), LEAST_WEIGHT, 1.0).astype(
@@ -331,7 +347,7 @@ def gains(
     Yk, noise = np.repeat(Y32, k, axis=0), one.noise.repeated(k)
     gap = design.residuals(Yk, tried.coef[0, place]) ** 2
     gap -= design.residuals(Yk, tried.coef[1, place]) ** 2
-    second = 1.0 / (1.0 + np.exp(-np.clip(gap / _col(noise.one), -30.0, 30.0)))
+    second: Single = expit(gap / _col(noise.one))
     found = two_slopes(design, Yk, second, noise, np.repeat(mask, k, axis=0))
     top = np.argmax(found.log_likelihood.reshape(B, k), axis=1) + k * np.arange(B)
     chosen = found.chosen(top)
@@ -346,9 +362,9 @@ def gains_from(
     Also (B,) the mean squared error of least squares on each set.
     """
     Y = np.repeat(np.asarray(y, dtype=np.float32)[None], len(mask), axis=0)
-    one = one_regression(design, Y, mask, iterations=30)
+    one = one_regression(design, Y, mask, SETS_LONG)
     start = np.repeat(second[None], len(mask), axis=0)
-    two = two_slopes(design, Y, start, one.noise, mask, iterations=30)
+    two = two_slopes(design, Y, start, one.noise, mask, SETS_LONG)
     gain: FloatArray = (two.log_likelihood - one.log_likelihood).astype(np.float64)
     return gain, one.noise.one.astype(np.float64)
 
@@ -356,9 +372,9 @@ def gains_from(
 def _starts(design: Design, left: Single) -> Single:
     """(B, 2 p - 1, n) shares of the second slope to start from."""
     sd = np.sqrt(np.maximum((left * left) @ design.weight, np.float32(ROUNDING)))
-    far = np.clip(left / _col(sd), -FAR, FAR)
+    far = np.clip(left / _col(sd), -THRESHOLDS.far, THRESHOLDS.far)
     starts = []
-    for column in np.clip(design.Z[:, 1:], -FAR, FAR).T:
+    for column in np.clip(design.Z[:, 1:], -THRESHOLDS.far, THRESHOLDS.far).T:
         for sign in (1, -1):
             starts.append(_tail(sign * far * column, TAIL))
     starts.append(_tail(np.abs(far), 2 * TAIL))
@@ -369,4 +385,4 @@ def _starts(design: Design, left: Single) -> Single:
 def _tail(value: Single, share: float) -> Single:
     place = int((1 - share) * (value.shape[1] - 1))
     cut = np.partition(value, place, axis=1)[:, place]
-    return np.where(value > _col(cut), np.float32(0.9), np.float32(0.05))
+    return np.where(value > _col(cut), np.float32(IN_TAIL), np.float32(OFF_TAIL))

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import TIED_VARIANCE, TINY
 from hetrisk.core.numerics.iteration import iterate
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
@@ -66,7 +66,7 @@ def by_spread(rows: Rows, family: Family, effects: IntArray) -> SpreadPartition:
     root, known = np.sqrt(weight)[:, None], _known(rows.y, family)
     mean = np.linalg.lstsq(root * known, root * rows.X[:, effects], rcond=None)[0]
     square = (rows.X[:, effects] - known @ mean) ** 2
-    least = TINY + 1e-6 * (weight @ square)
+    least = TINY + TIED_VARIANCE * (weight @ square)
 
     def step(
         state: tuple[FloatArray, FloatArray],

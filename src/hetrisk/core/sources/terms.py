@@ -15,15 +15,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import MOST_LEVERAGE, OWN_SHARE, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.numerics.working import WorkingFit, working_fit
+from hetrisk.core.settings import THRESHOLDS
 
 MOST_TERMS: Budget[int] = 16
-CLIP = 8.0  # columns are clipped here in powers and products: one far row must not make a term
 # Quantiles at which one column may step or bend.
 KNOTS: Budget[FloatArray] = np.linspace(0.1, 0.9, 9)
 # Quantiles at which the slope of another column may turn.
@@ -66,7 +67,8 @@ class Term:
 
 
 def _clipped(X: FloatArray, j: int) -> FloatArray:
-    return np.clip(X[:, j], -CLIP, CLIP)
+    # In powers and products: one far row must not make a term.
+    return np.clip(X[:, j], -THRESHOLDS.far, THRESHOLDS.far)
 
 
 Shape = Callable[[FloatArray, tuple[int, ...], float], FloatArray]
@@ -94,20 +96,20 @@ def two_valued(x: FloatArray) -> bool:
     return bool(np.all((x == x.min(initial=np.inf)) | (x == x.max(initial=-np.inf))))
 
 
-def choose_terms(rows: Rows, family: Family, groups: IntArray, margin: float) -> tuple[Term, ...]:
+def choose_terms(rows: Rows, family: Family, groups: IntArray, level: float) -> tuple[Term, ...]:
     """Add terms to the linear fit one by one while one is significant.
 
-    Each time the candidate that explains most enters, among those whose robust score z exceeds
-    ``sqrt(2 log P) + margin`` for P candidates. ``groups`` keeps columns of one category apart:
-    products within a group say nothing.
+    Each time the candidate that explains most enters, among those that are significant at
+    ``level``, corrected for the number of candidates (Bonferroni), by their robust scores.
+    ``groups`` keeps columns of one category apart: products within a group say nothing.
     """
     chosen: tuple[Term, ...] = ()
-    if len(rows) < 5 * (rows.X.shape[1] + 2):
+    if len(rows) < THRESHOLDS.rows_needed(rows.X.shape[1]):
         return chosen
     candidates = _Candidates(rows, family, groups)
     for _ in range(MOST_TERMS):
         fit = working_fit(rows, family, term_values(chosen, rows.X))
-        found = _best_term(candidates, fit, chosen, margin)
+        found = _best_term(candidates, fit, chosen, level)
         if found is None:
             break
         chosen = (*chosen, _moved(found, rows.X, fit))
@@ -187,7 +189,7 @@ class _Candidates:
     def _triples(self, residual: FloatArray) -> Scored:
         """Products of three columns, scored as matrix products of pairs with singles."""
         columns = self.active
-        clipped = np.clip(self.X[:, columns], -CLIP, CLIP)
+        clipped = np.clip(self.X[:, columns], -THRESHOLDS.far, THRESHOLDS.far)
         own = self.groups[columns]
         apart = own[:, None] != own[None, :]
         places: list[IntArray] = [np.empty((0, 3), dtype=np.int64)]
@@ -234,10 +236,10 @@ def _active(rows: Rows, family: Family) -> BoolArray:
 
 
 def _best_term(
-    candidates: _Candidates, fit: WorkingFit, chosen: tuple[Term, ...], margin: float
+    candidates: _Candidates, fit: WorkingFit, chosen: tuple[Term, ...], level: float
 ) -> Term | None:
     parts = list(candidates.scored(fit.residual, chosen))
-    threshold = np.sqrt(2 * np.log(max(sum(count for *_, count in parts), 2))) + margin
+    threshold = -float(ndtri(level / (2 * max(sum(count for *_, count in parts), 1))))
     z = np.concatenate([scores for _, scores, _ in parts])
     terms = [term for names, _, _ in parts for term in names]
     # Scores so far ignore what the design explains of a candidate; the front is scored exactly.
