@@ -55,21 +55,15 @@ def in_memory(size: Size) -> list[Metric]:
     n, d = size.rows, size.features
     whole, em = isolated(fit_in_memory, n=n, d=d), isolated(iterate_in_memory, n=n, d=d)
     note = f"n = {n:,}, d = {d}, {whole['input'] / 1e6:.0f} MB"
+    peaks = (
+        ("a fit in memory, rows included", whole, 1.5),
+        ("EM beyond the rows", em, 0.5),
+    )
     return [
         Metric(
-            "memory",
-            "peak of a fit in memory, rows included / rows",
-            whole["peak"] / whole["input"],
-            bound=1.5,
-            note=note,
-        ),
-        Metric(
-            "memory",
-            "peak of EM beyond the rows / rows",
-            em["peak"] / em["input"],
-            bound=0.5,
-            note=note,
-        ),
+            "memory", f"peak of {what} / rows", used["peak"] / used["input"], bound=most, note=note
+        )
+        for what, used, most in peaks
     ]
 
 
@@ -105,20 +99,12 @@ def throughput(size: Size) -> list[Metric]:
     return [
         Metric(
             "memory",
-            "throughput of a fit, Parquet / memory",
-            fits["memory"] / fits["parquet"],
+            f"throughput of {what}, Parquet / memory",
+            seconds["memory"] / seconds["parquet"],
             bound=0.4,
             sense=AT_LEAST,
             guarded=True,
             note=f"n = {n:,}, d = {d}",
-        ),
-        Metric(
-            "memory",
-            "throughput of an EM iteration, Parquet / memory",
-            passed["memory"] / passed["parquet"],
-            bound=0.4,
-            sense=AT_LEAST,
-            guarded=True,
-            note=f"n = {n:,}, d = {d}",
-        ),
+        )
+        for what, seconds in (("a fit", fits), ("an EM iteration", passed))
     ]
