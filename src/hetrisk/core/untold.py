@@ -17,7 +17,7 @@ from hetrisk.core.pricing import (
     priced,
     too_few,
 )
-from hetrisk.core.reach.decision import listed
+from hetrisk.core.reach.decision import listed, unsteady
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.result import (
     HOMOGENEOUS,
@@ -29,9 +29,8 @@ from hetrisk.core.result import (
     SearchSettings,
     SourceRecord,
 )
-from hetrisk.core.settings import THRESHOLDS
 from hetrisk.core.sources.ask import ask
-from hetrisk.core.sources.base import Answer, Finding
+from hetrisk.core.sources.base import EFFECT, Answer, Finding
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
 from hetrisk.core.sources.sets import EnvironmentGrams
 
@@ -61,11 +60,12 @@ def ask_the_rows(
     reason = _answer_reason(answer, found, groups, settings)
     if answer.verdict == INVARIANT and not _unpriced(answer):
         kept = _all_kept(rows, family, answer, findings)
+        shaky = _unsteady(answer, found, groups, settings)
         if found.curve.break_even > settings.reach:
             reason = f"{_said(answer)} {_not_worth_it(answer, found, groups, settings)}"
             found = priced(rows, family, groups, settings, kept)
-        elif found.agreement < THRESHOLDS.agreement:
-            reason = f"{_said(answer)} {_not_steady(answer, found, groups, settings)}"
+        elif shaky:
+            reason = f"{_said(answer)} But {shaky} The model is plain ERM on all columns."
             found = priced(rows, family, groups, settings, replace(kept, verdict=UNSTABLE))
     return replace(found, reason=reason)
 
@@ -92,15 +92,15 @@ def _unpriced(answer: Answer) -> bool:
     return any(f.assumption for f in speaking)
 
 
-def _not_steady(
+def _unsteady(
     answer: Answer, found: SearchResult, groups: IntArray, settings: SearchSettings
 ) -> str:
-    times = round(found.agreement * found.n_resamples)
-    return (
-        f"But the answer does not hold on other rows: in {times} of {found.n_resamples} resamples "
-        f"it would pay. In doubt: {listed(answer.leave, groups, settings)}. The model is plain ERM "
-        "on all columns."
-    )
+    """What does not hold on other rows. Effects are tested one by one; the rest leave as a set."""
+    as_a_set = answer.leave.copy()
+    for finding in answer.findings:
+        as_a_set &= ~(finding.against & (finding.kind == EFFECT))
+    where = f"in {found.agreement * found.n_resamples:.0f} of {found.n_resamples} resamples"
+    return unsteady(where, found.agreement, as_a_set, found.stability, groups, settings)
 
 
 def _not_worth_it(

@@ -33,6 +33,7 @@ from hetrisk.core.result import (
 from hetrisk.core.settings import THRESHOLDS
 
 LISTED: Constant[int] = 5  # columns named in a sentence
+MAJORITY: Constant[float] = 0.5  # of the resamples
 # Measures the squared error of a model: its columns, its linear scores in place of them (or None),
 # and how much more each environment counts.
 Measure = Callable[[BoolArray, FloatArray | None, FloatArray], float]
@@ -102,7 +103,10 @@ def decide(
     met = (chosen.met, chosen.costs)
     levels = None if measure is None else (_level(measure, found), _level(measure, other))
     drawn = curve(environments, found.line, reach, *met, found.lines, unit, levels)
-    verdict, reason = _verdict(found, drawn, varies, groups, environments, settings)
+    stability = np.zeros(d)
+    if settings.form == "columns":
+        stability = again.stability(full, THRESHOLDS.removed)
+    verdict, reason = _verdict(found, drawn, stability, varies, groups, environments, settings)
     if settings.form == "columns" and at == full and wanted != full:
         reason = f"{reason} {_refused(~path[wanted], removed[wanted], groups, settings)}"
     if chance is not None:
@@ -150,6 +154,7 @@ def _level(measure: Measure, model: Model) -> float:
 def _verdict(
     found: Model,
     drawn: ReachCurve,
+    stability: FloatArray,
     varies: BoolArray,
     groups: IntArray,
     environments: Environments,
@@ -167,12 +172,9 @@ def _verdict(
             f"{differs}, but at reach {settings.reach:g} nothing does better than plain ERM on "
             "all columns."
         )
-    if found.agreement < THRESHOLDS.agreement:
-        doubt = listed(left, groups, settings) or "the weights of the environments"
-        return UNSTABLE, (
-            f"{differs}, but the answer does not hold on other rows: {found.where} it would pay. "
-            f"In doubt: {doubt}."
-        )
+    shaky = unsteady(found.where, found.agreement, left, stability, groups, settings)
+    if shaky:
+        return UNSTABLE, f"{differs}, but {shaky}"
     if settings.form == "directions":
         what = "Directions along which environments differ are shrunk"
     elif left.any():
@@ -187,6 +189,29 @@ def _verdict(
         f"than plain ERM's; where nothing shifts, that {cost}. It pays from reach "
         f"{drawn.break_even:.2g} on, {found.where}."
     )
+
+
+def unsteady(
+    where: str,
+    agreement: float,
+    left: BoolArray,
+    stability: FloatArray,
+    groups: IntArray,
+    settings: SearchSettings,
+) -> str:
+    """What does not hold on other rows, in words; empty where everything does.
+
+    ``where`` says on how many it pays; ``left`` (d,) are columns that leave as a set.
+    """
+    doubted = left & (stability < MAJORITY)
+    if agreement < THRESHOLDS.agreement:
+        doubted, what = left, f"{where} it would pay"
+    elif doubted.any():
+        what = "in most resamples other columns would leave"
+    else:
+        return ""
+    doubt = listed(doubted, groups, settings) or "the weights of the environments"
+    return f"the answer does not hold on other rows: {what}. In doubt: {doubt}."
 
 
 def _refused(left: BoolArray, removed: float, groups: IntArray, settings: SearchSettings) -> str:
