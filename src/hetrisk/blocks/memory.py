@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
@@ -97,6 +98,12 @@ class ArrayBlocks(Blocks):
         n = self.n_rows
         nothing, weight = np.empty((n, 0)), np.broadcast_to(1.0, n)
         return Rows(nothing, weight, weight, self.environments, self.hints, self.start)
+
+    def in_larger_blocks(self, times: int) -> ArrayBlocks:
+        """Return the same rows in blocks ``times`` as large, for what costs more by the block."""
+        coarse = copy(self)
+        coarse.block_rows = times * self.block_rows
+        return coarse
 
     def strided(self, size: int) -> Rows:
         """At most twice ``size`` rows, evenly spaced."""

@@ -24,6 +24,7 @@ from hetrisk.core.sources.named import assignment
 from hetrisk.estimators.scales import Scale, scale_of
 
 FEW = 1000  # rows whose centre and spread the sums are taken in
+LARGER = 4  # times as large as usual are the blocks: each environment and fold is a product
 FAR = 100.0  # spreads from there to the centre of all rows that cost too many digits
 
 
@@ -80,7 +81,7 @@ def first_pass(rows: Blocks, family: Family, labels: Labels | None) -> FirstPass
         return None
     near = scale_of(few)
     cells = CellPass(family, assignment(labels), n_folds(len(labels.names)), _units(near))
-    found = rows.sum(_Pass(cells))
+    found = rows.in_larger_blocks(LARGER).sum(_Pass(cells))
     spread = _spread(found, near)
     if spread is None:
         return None

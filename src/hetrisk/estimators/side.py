@@ -62,7 +62,7 @@ def read_side(environments: Any, hints: Any, n_rows: int) -> SideInformation:
         column, described_as = _hint(name, values, len(columns))
         columns.append(column)
         described.append(described_as)
-    matrix = np.column_stack(columns) if columns else None
+    matrix = np.array(columns).T if columns else None
     return SideInformation(matrix, shares, labels, tuple(described), listed)
 
 

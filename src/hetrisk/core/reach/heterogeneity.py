@@ -61,14 +61,14 @@ def completed(
     """
     total = weight.sum(axis=-1, keepdims=True)
     held = weight > ROUNDING * total
-    each = np.where(held, weight, 1.0)
-    rows = np.where(held, each**2 / np.where(held, square, 1.0), 1.0)
+    rows = np.divide(weight**2, square, out=np.ones_like(weight), where=held)
     pooled = gram.sum(axis=-3) / total[..., None]
-    every = pooled[..., None, :, :]
-    own = np.where(held[..., None, None], gram / each[..., None, None], every)
-    added = (TRACE_OF_A_ROW / rows)[..., None, None]
+    # An environment without rows has what it is completed with, and nothing else.
+    added = TRACE_OF_A_ROW / rows
+    own = np.divide(1.0, weight * (1.0 + added), out=np.zeros_like(weight), where=held)
+    other = np.where(held, added / (1.0 + added), 1.0)[..., None, None]
     return Environments(
-        gram=(own + added * every) / (1.0 + added),
+        gram=own[..., None, None] * gram + other * pooled[..., None, :, :],
         rows=rows,
         share=np.where(held, weight / total, 0.0),
         partition=np.zeros(weight.shape[-1], dtype=np.int64),

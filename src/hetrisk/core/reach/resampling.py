@@ -22,7 +22,7 @@ RESAMPLES: Budget[int] = 50  # from the moments of folds: they take less time th
 SPLITS: Budget[int] = 4  # of the folds into halves
 # Of the draws: the same table gives the same answer, whatever random_state.
 SEED: Constant[int] = 20210718
-BATCH: Budget[int] = 500_000  # numbers in the moments of the resamples made at a time
+BATCH: Budget[int] = 50_000  # numbers in the moments of the resamples made at a time
 
 
 def resamples(
