@@ -30,7 +30,7 @@ from hetrisk.core.result import (
     SourceRecord,
 )
 from hetrisk.core.sources.ask import ask
-from hetrisk.core.sources.base import EFFECT, Answer, Finding
+from hetrisk.core.sources.base import Answer, Finding
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
 from hetrisk.core.sources.sets import EnvironmentGrams
 
@@ -95,12 +95,16 @@ def _unpriced(answer: Answer) -> bool:
 def _unsteady(
     answer: Answer, found: SearchResult, groups: IntArray, settings: SearchSettings
 ) -> str:
-    """What does not hold on other rows. Effects are tested one by one; the rest leave as a set."""
-    as_a_set = answer.leave.copy()
-    for finding in answer.findings:
-        as_a_set &= ~(finding.against & (finding.kind == EFFECT))
+    """What does not hold on other rows, where columns leave as a set.
+
+    Those that hidden slopes speak against do. Effects and proxies are tested one by one.
+    """
+    as_a_set = [f.against & answer.leave for f in answer.findings if f.kind == HIDDEN]
+    if not np.any(as_a_set):
+        return ""
     where = f"in {found.agreement * found.n_resamples:.0f} of {found.n_resamples} resamples"
-    return unsteady(where, found.agreement, as_a_set, found.stability, groups, settings)
+    left = np.any(as_a_set, axis=0)
+    return unsteady(where, found.agreement, left, found.stability, groups, settings)
 
 
 def _not_worth_it(
