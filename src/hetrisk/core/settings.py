@@ -45,9 +45,9 @@ class Thresholds:
         conventional("four in five"),
     )
     far: float = threshold(
-        4.0,
+        3.0,
         "standard deviations beyond which noise and columns count no further",
-        conventional("one row in 16,000 of a normal column"),
+        conventional("three standard deviations, one row in 370 of a normal column"),
     )
     blur: float = threshold(
         0.3,

@@ -7,10 +7,12 @@ the environments apart tells the size of the noise as well. So the *spread* of t
 other effects (environments that change several mechanisms at once make these rise and fall
 together). All of them have their means given the target taken out.
 
-Each witness has a robust score z. The test adds their squares up, which under one mechanism is a
-weighted sum of chi-squared variables, the weights being the eigenvalues of the correlation of the
-scores. Of very many witnesses those are heard that are farthest from normal: rows of several
-environments that shift a feature leave it skewed, or heavier or flatter than normal.
+Each witness has a robust score z. The test adds their squares up, ``Q = sum_i w_i z_i^2``, which
+under one mechanism is a weighted sum of chi-squared variables. The weights may look at the
+witnesses, not at the effect: rows of several environments that shift a feature leave it skewed, or
+heavier or flatter than normal, so a feature is heard the more the farther it is from normal, by
+the logarithm of Jarque and Bera's statistic; spreads, which shift with any of them, as the first of
+them. The level does not depend on the weights.
 
 All of this is sums over rows, in three passes: one test serves a sample and a cluster.
 """
@@ -88,10 +90,14 @@ def mechanism_p_values(
     products = rows.sum(partial(_second_pass, layout=layout))
     given = _solved(first.known, products)
     not_normal = _not_normal(first)
-    asked = tuple(_witnesses(not_normal, groups, effects, i) for i in range(len(effects)))
+    witnesses = [_witnesses(not_normal, groups, effects, i) for i in range(len(effects))]
+    asked = tuple(columns for columns, _ in witnesses)
     scores = rows.sum(partial(_third_pass, layout=layout, given=given, asked=asked))
     return np.array(
-        [_sum_test(total, outer) for total, outer in zip(scores.total, scores.outer, strict=True)]
+        [
+            _sum_test(total, outer, weight)
+            for total, outer, (_, weight) in zip(scores.total, scores.outer, witnesses, strict=True)
+        ]
     )
 
 
@@ -189,14 +195,18 @@ def _third_pass(
     return _Scores(tuple(s.sum(axis=0) for s in scores), tuple(s.T @ s for s in scores))
 
 
-def _witnesses(not_normal: FloatArray, groups: IntArray, effects: IntArray, i: int) -> IntArray:
-    """Columns of the layout that the spread of effect i is set against."""
+def _witnesses(
+    not_normal: FloatArray, groups: IntArray, effects: IntArray, i: int
+) -> tuple[IntArray, FloatArray]:
+    """Columns of the layout that the spread of effect i is set against, and their weights."""
     d, outside = len(groups), groups != groups[effects[i]]
     features = np.argsort(-not_normal, kind="stable")
     features = features[outside[features]][:WITNESSES]
     spreads = np.argsort(-not_normal[effects], kind="stable")
     spreads = spreads[outside[effects[spreads]]][:WITNESSES]
-    return np.concatenate([features, d + features, 2 * d + spreads])
+    own = 1.0 + np.log1p(not_normal[features])
+    weight = np.concatenate([own, own, np.full(len(spreads), own.max(initial=1.0))])
+    return np.concatenate([features, d + features, 2 * d + spreads]), weight
 
 
 def _not_normal(first: _First) -> FloatArray:
@@ -211,11 +221,11 @@ def _not_normal(first: _First) -> FloatArray:
     return statistic
 
 
-def _sum_test(total: FloatArray, outer: FloatArray) -> float:
-    """p-value of the sum of squared scores, from their sums (q,) and sums of products (q, q)."""
+def _sum_test(total: FloatArray, outer: FloatArray, weight: FloatArray) -> float:
+    """p-value of the weighted squared scores, from their sums (q,) and sums of products (q, q)."""
     size = np.sqrt(np.diag(outer))
     identifiable = size > NEARLY_SINGULAR * size.max(initial=0.0)
-    scale = 1.0 / size[identifiable]
+    scale = np.sqrt(weight[identifiable]) / size[identifiable]
     statistic = float(((scale * total[identifiable]) ** 2).sum())
     values = np.linalg.eigvalsh(outer[np.ix_(identifiable, identifiable)] * np.outer(scale, scale))
     return weighted_chi_squared(statistic, np.maximum(values, 0.0))
