@@ -316,3 +316,23 @@ def test_environments_that_do_not_differ_ask_no_resample():
     assert "do not differ beyond chance" in model.verdict_reason_
     assert model.n_resamples_ == 0
     assert not model.stability_.any()
+
+
+def test_a_label_with_too_few_rows_is_said_to_be_in_none():
+    X, y, shop = rows()
+    shop = shop.astype("U9")
+    shop[:4] = "tiny"
+    model = HRMRegressor().fit(X, y, environments=shop)
+    assert model.environment_labels_ == ("a", "b", "c")
+    assert (
+        "environments (as named; in none, for want of rows: tiny): 3" in model.sources_[0].sentence
+    )
+
+
+def test_verbose_says_what_was_looked_at_and_the_verdict(capsys):
+    X, y, shop = rows()
+    model = HRMRegressor(verbose=1).fit(X, y, environments=shop)
+    said = capsys.readouterr().out.splitlines()
+    assert said == [model.sources_[0].sentence, f"{model.verdict_}: {model.verdict_reason_}"]
+    HRMRegressor().fit(X, y, environments=shop)
+    assert capsys.readouterr().out == ""

@@ -34,6 +34,16 @@ def discover(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
 ) -> SearchResult:
     """Search standardised rows for relations that differ between environments."""
+    found = _found(rows, family, groups, settings)
+    for source in found.sources:
+        settings.verbose(source.sentence)
+    settings.verbose(f"{found.verdict}: {found.reason}")
+    return found
+
+
+def _found(
+    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
+) -> SearchResult:
     if rows.n_rows < THRESHOLDS.rows_needed(rows.n_features):
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
     # Where no hint speaks the questions follow: two chances to be wrong share the level.

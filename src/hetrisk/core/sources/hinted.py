@@ -68,6 +68,7 @@ def _along_levels(
     merged = merge_unordered(cells, names, family.n_targets)
     many = merged.names and merged.names[0].startswith("kind ")
     how = f"{len(names)} levels in {len(merged.names)} kinds" if many else "its levels"
+    how += merged.in_none(names)
     return _if_any(proposed(column.name, HINTED, how, base, merged))
 
 

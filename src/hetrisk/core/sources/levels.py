@@ -186,6 +186,11 @@ class Merged:
     lookup: IntArray
     names: tuple[str, ...]
 
+    def in_none(self, levels: tuple[str, ...]) -> str:
+        """Say which of the levels are too thin to belong to any environment."""
+        thin = [name for name, own in zip(levels, self.lookup, strict=False) if own < 0]
+        return f"; in none, for want of rows: {_listed(thin)}" if thin else ""
+
 
 def merge_unordered(cells: CellMoments, names: tuple[str, ...], n_targets: int) -> Merged:
     """Levels as they are, where few and large enough; the thin ones together; else kinds."""
@@ -236,10 +241,12 @@ def _kinds(cells: CellMoments, names: tuple[str, ...], n_targets: int) -> Merged
 
 def _holding(levels: list[str]) -> str:
     """Which levels an environment holds, the largest first: ``(Ohio, Texas and 14 more)``."""
+    return f" ({_listed(levels)})" if levels else ""
+
+
+def _listed(levels: list[str]) -> str:
     shown, more = ", ".join(levels[:NAMED]), len(levels) - NAMED
-    if not levels:
-        return ""
-    return f" ({shown} and {more} more)" if more > 0 else f" ({shown})"
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _merged(cells: CellMoments, lookup: IntArray, names: tuple[str, ...]) -> Merged:

@@ -33,5 +33,7 @@ def named(
         merged = merge_ordered(cells, names, len(names))
     else:
         merged = merge_unordered(cells, names, family.n_targets)
-    how = "as named" if len(merged.names) == len(names) else f"{len(names)} labels merged"
-    return proposed(NAME, NAMED, how, base, merged)
+    none = merged.in_none(names)
+    alike = len(merged.names) + int((merged.lookup < 0).sum()) == len(names)
+    how = "as named" if alike else f"{len(names)} labels merged"
+    return proposed(NAME, NAMED, f"{how}{none}", base, merged)
