@@ -202,3 +202,18 @@ def test_leaks_are_found_in_any_unit(unit, scale):
     features = [values[:, None] for values in columns.values()]
     leaks = find_leaks(list(columns), features, base * unit, "y")
     assert [(leak.column, leak.kind) for leak in leaks] == [("unit", "line"), ("root", "power")]
+
+
+@pytest.mark.parametrize("word", ["over", "times"])
+def test_a_ratio_or_product_of_two_columns_is_named(word):
+    rng = np.random.default_rng(0)
+    a, b, c = np.exp(rng.normal(size=(3, 300)))
+    y = np.round(100.0 * (a / b if word == "over" else a * b) + 1.0, 1) - 1.0
+    y = np.where(y > 0, y, 0.05)
+    features = [values[:, None] for values in (c, a, b, rng.normal(size=300))]
+    (leak,) = find_leaks(["c", "a", "b", "noise"], features, y, "rate")
+    pair = {"'a'", "'b'"} if word == "times" else {"'a' over 'b'"}
+    assert leak.kind == "parts"
+    assert all(part in leak.sentence for part in pair)
+    assert f" {word} " in leak.sentence
+    assert leak.sentence.endswith("is the target 'rate': drop them?")

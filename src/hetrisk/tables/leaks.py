@@ -32,7 +32,7 @@ class Leak:
 
     Attributes
     ----------
-    column : the column; several, joined by " + ", where they add up to the target.
+    column : the column; several, joined by " + ", where they make the target up together.
     kind : "copy", "line", "log", "power", "parts", "gaps" or "determines".
     sentence : what was seen, for a person to act on.
     """
@@ -74,7 +74,7 @@ def find_leaks(
         if leak is not None:
             leaks.append(leak)
     if not leaks and judge is _of_numbers:
-        leaks = _parts(names, features, y, target)
+        leaks = _parts(names, features, y, target) or _factors(names, features, y, target)
     return tuple(leaks)
 
 
@@ -280,3 +280,32 @@ def _parts(
     shown = " and ".join([", ".join(quoted(p) for p in parts[:-1]), quoted(parts[-1])])
     words = f"{shown} together make up the target {quoted(target)} exactly: drop them?"
     return [Leak(" + ".join(parts), "parts", words)]
+
+
+def _factors(
+    names: Sequence[str], samples: Sequence[FloatArray], y: FloatArray, target: str
+) -> list[Leak]:
+    """Name two columns whose ratio or product is the target, in whatever unit."""
+    single = [j for j, x in enumerate(samples) if x.shape[1] == 1]
+    positive = [j for j in single if np.mean(samples[j][:, 0] > 0) >= MOSTLY_PRESENT]
+    if not 2 <= len(positive) <= MOST_SUMMED or np.mean(y > 0) < MOSTLY_PRESENT:
+        return []
+    X = np.column_stack([samples[j][:, 0] for j in positive])
+    seen = (X > 0).all(axis=1) & (y > 0)
+    if seen.sum() < max(FEWEST_ROWS, 3 * len(positive)):
+        return []
+    logs = np.log(np.column_stack([X[seen], y[seen]]))
+    cross = np.atleast_2d(np.cov(logs, rowvar=False))
+    spread, with_y, total = np.diag(cross)[:-1], cross[:-1, -1], cross[-1, -1]
+    both = total + spread[:, None] + spread[None, :]
+    # Variance of log y - log a + log b, and of log y - log a - log b, relative to that of log y.
+    over = both - 2 * with_y[:, None] + 2 * with_y[None, :] - 2 * cross[:-1, :-1]
+    times = both - 2 * with_y[:, None] - 2 * with_y[None, :] + 2 * cross[:-1, :-1]
+    for missed, word in ((over, "over"), (times, "times")):
+        np.fill_diagonal(missed, np.inf)
+        a, b = np.unravel_index(int(np.argmin(missed)), missed.shape)
+        if missed[a, b] <= EXACT * total:
+            first, second = names[positive[a]], names[positive[b]]
+            words = f"{quoted(first)} {word} {quoted(second)} is the target {quoted(target)}"
+            return [Leak(f"{first} + {second}", "parts", f"{words}: drop them?")]
+    return []
