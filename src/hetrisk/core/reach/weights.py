@@ -56,44 +56,28 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
     if reach == 0 or not fits.excess.any():
         return WeightedFit(fits.coef[..., 0, :, :], np.zeros_like(environments.share))
     problem = _problem(environments, fits, columns)
-    found = best = _State(fits.coef[..., 0, problem.chosen, :], np.zeros_like(fits.own))
-    least: FloatArray = np.full(fits.risk.shape, np.inf)
-    running: BoolArray = np.asarray(fits.excess.any(axis=-1))
+    strength, met = reach**2, []
+    coef, multipliers = fits.coef[..., 0, problem.chosen, :], np.zeros_like(fits.own)
+    running = fits.excess.any(axis=-1)
     for step in range(STEPS):
-        risk, beyond = problem.costs(found.coef)
+        risk, beyond = problem.costs(coef)
         tail = heaviest(beyond, problem.most)
-        value = risk + reach**2 * (tail * beyond).sum(axis=-1)
-        less = running & (value < least)
-        least, best = np.where(less, value, least), best.or_other(found, less)
-        change = tail - found.multipliers
+        value = risk + strength * (tail * beyond).sum(axis=-1)
+        met.append((np.where(running, value, np.inf), coef, multipliers))
+        change = tail - multipliers
         if step:  # the duality gap: no weights could raise the least value by more
-            gap = reach**2 * (change * beyond).sum(axis=-1)
+            gap = strength * (change * beyond).sum(axis=-1)
             running = running & (gap > TOL * problem.scale)
         if not running.any():
             break
         # Frank and Wolfe 1956: towards the weights that are the worst for this fit.
-        towards = found.multipliers + 2.0 / (step + 2.0) * change
-        found = _State(problem.solved(reach**2 * towards), towards)
-    coef = np.zeros_like(fits.coef[..., 0, :, :])
-    coef[..., problem.chosen, :] = best.coef
-    return WeightedFit(coef, best.multipliers)
-
-
-@dataclass(frozen=True)
-class _State:
-    """A fit (s, t) on the columns of the set, and its multipliers (K,)."""
-
-    coef: FloatArray
-    multipliers: FloatArray
-
-    def or_other(self, other: _State, where: BoolArray) -> _State:
-        """This, or the other ``where`` that is asked for."""
-        if where.all():
-            return other
-        return _State(
-            np.where(where[..., None, None], other.coef, self.coef),
-            np.where(where[..., None], other.multipliers, self.multipliers),
-        )
+        multipliers = multipliers + 2.0 / (step + 2.0) * change
+        coef = problem.solved(strength * multipliers)
+    values, coefs, weights = (np.stack(each) for each in zip(*met, strict=True))
+    best = np.argmin(values, axis=0)[None, ..., None]  # the first, where none was running
+    found = np.zeros_like(fits.coef[..., 0, :, :])
+    found[..., problem.chosen, :] = np.take_along_axis(coefs, best[..., None], 0)[0]
+    return WeightedFit(found, np.take_along_axis(weights, best, 0)[0])
 
 
 @dataclass(frozen=True)
@@ -102,7 +86,7 @@ class _Problem:
 
     Attributes
     ----------
-    moments : (K + 1, s, s + t) A and b beside it; all rows first.
+    moments : (K + 1, s (s + t)) A and b beside it, row after row; all rows first.
     own : (K,) what the fit of each environment explains there, less chance: the regret beyond
         chance of beta is beta'A beta - 2 beta'b, and this.
     chosen : (s,) coefficients of the set.
@@ -118,29 +102,28 @@ class _Problem:
 
     def costs(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Risk, less the sum of squares of the target, and (K,) regrets beyond chance."""
-        A, b = self._sides(self.moments)
-        coef = coef[..., None, :, :]
-        risks = (coef * (A @ coef - 2.0 * b)).sum(axis=(-2, -1))
+        # beta'A beta - 2 beta'b is the product of (A, b) with (beta beta', -2 beta).
+        square = np.concatenate([coef @ np.swapaxes(coef, -1, -2), -2.0 * coef], axis=-1)
+        flat = square.reshape(*coef.shape[:-2], -1, 1)
+        risks = (self.moments @ flat)[..., 0]
         return risks[..., 0], risks[..., 1:] + self.own
 
     def solved(self, extra: FloatArray) -> FloatArray:
         """(s, t) least squares with environments counted ``extra`` times more."""
-        weight = np.concatenate([np.ones((*extra.shape[:-1], 1)), extra], axis=-1)
-        flat = self.moments.reshape(*weight.shape, -1)
-        total = (weight[..., None, :] @ flat).reshape(*extra.shape[:-1], *self.moments.shape[-2:])
-        left, right = self._sides(total)
-        solved: FloatArray = np.asarray(np.linalg.solve(left, right), dtype=np.float64)
-        return solved
-
-    def _sides(self, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+        added = (extra[..., None, :] @ self.moments[..., 1:, :])[..., 0, :]
         s = len(self.chosen)
-        return moments[..., :s], moments[..., s:]
+        total = (self.moments[..., 0, :] + added).reshape(*extra.shape[:-1], s, -1)
+        solved: FloatArray = np.linalg.solve(total[..., :s], total[..., s:]).astype(
+            np.float64, copy=False
+        )
+        return solved
 
 
 def _problem(environments: Environments, fits: Fits, columns: BoolArray) -> _Problem:
     A, b, _ = environments.stacked
     chosen = np.flatnonzero(np.append(True, columns))
     moments = np.concatenate([A[..., chosen[:, None], chosen], b[..., chosen, :]], axis=-1)
+    moments = moments.reshape(*moments.shape[:-2], -1)
     explained = (fits.coef * b).sum(axis=(-2, -1))[..., 1:]
     scale = np.where(environments.share > 0.0, explained, 0.0).max(axis=-1)
     most = environments.share / SETTINGS.tail
