@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -301,24 +302,51 @@ def study_labels(options: argparse.Namespace) -> None:
     )
 
 
+TIMED = ((2_000, 10, 2), (1_000_000, 20, 10), (5_000, 200, 5), (100_000, 30, 200))
+REPEATS, LONG = 5, 3.0  # at least so many fits, and for so many seconds
+
+
 def study_time(options: argparse.Namespace) -> None:
+    """Seconds on the clock and of the processor, the least of several fits, and peak memory."""
     rng = np.random.default_rng(0)
-    print("| rows x columns | environments | s | Gram products of all rows |\n| " + "--- | " * 4)
-    for n, d, K in ((2_000, 10, 2), (1_000_000, 20, 10), (5_000, 200, 5)):
+    print(
+        "| rows x columns | environments | s | processor s | Gram products of all rows, s | "
+        "processor | peak memory / table |\n| " + "--- | " * 7
+    )
+    for n, d, K in TIMED:
         X = rng.standard_normal((n, d))
         codes = rng.integers(0, K, n)
         y = X[:, : d // 2].sum(axis=1) + (codes == 0) * X[:, -1] + rng.standard_normal(n)
         Z = np.column_stack([np.ones(n), X, y])
-        gram = min(_clock(np.matmul, Z.T, Z) for _ in range(3))
-        fit = HRMRegressor().fit
-        took = min(_clock(fit, X, y, codes) for _ in range(3))
-        print(f"| {n:,} x {d} | {K} | {took:.3f} | {took / gram:.1f} |", flush=True)
+        names = codes if K < 100 else np.array([f"site {k}" for k in codes])
+        grams, fits, start = [], [], time.perf_counter()
+        # One after the other, so that both see the same load on the machine.
+        while len(fits) < REPEATS or time.perf_counter() - start < LONG:
+            grams.append(_clock(np.matmul, Z.T, Z))
+            fits.append(_clock(HRMRegressor().fit, X, y, names))
+        gram, took = np.min(grams, axis=0), np.min(fits, axis=0)
+        ratio = took / gram
+        print(
+            f"| {n:,} x {d} | {K} | {took[0]:.3f} | {took[1]:.3f} | {ratio[0]:.1f} | "
+            f"{ratio[1]:.1f} | {_peak(HRMRegressor().fit, X, y, names) / X.nbytes:.2f} |",
+            flush=True,
+        )
 
 
-def _clock(function: Callable[..., object], *arguments: object) -> float:
-    start = time.perf_counter()
+def _clock(function: Callable[..., object], *arguments: object) -> tuple[float, float]:
+    """Seconds on the clock, and of all the processors used."""
+    start = time.perf_counter(), time.process_time()
     function(*arguments)
-    return time.perf_counter() - start
+    return time.perf_counter() - start[0], time.process_time() - start[1]
+
+
+def _peak(function: Callable[..., object], *arguments: object) -> int:
+    """Most bytes allocated at a time."""
+    tracemalloc.start()
+    function(*arguments)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
 
 
 STUDIES = {

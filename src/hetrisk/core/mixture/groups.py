@@ -74,18 +74,19 @@ def _climb(
 ) -> tuple[FloatArray, FloatArray, float]:
     """EM from given memberships; one variance for all components and targets."""
     p = gram.shape[-1] - n_targets
-    A, b = gram[:, :p, :p], gram[:, :p, p:]
+    # (A, b) of each group, row after row: what is summed over groups or components is a product.
+    moments = gram[:, :p].reshape(len(gram), -1)
     c = np.einsum("jii->j", gram[:, p:, p:])
     total = rows.sum()
-    ridge = RIDGE * np.diag(np.einsum("j,jii->i", rows / total, A))
+    ridge = RIDGE * np.diag(np.einsum("j,jii->i", rows / total, gram[:, :p, :p]))
     value = -np.inf
     for _ in range(ITERATIONS):
         weight = member * rows[:, None]
         mass = np.maximum(weight.sum(axis=0), NEARLY_SINGULAR)
-        left = np.tensordot(weight.T, A, axes=1) / mass[:, None, None] + ridge
-        coef = np.linalg.solve(left, np.tensordot(weight.T, b, axes=1) / mass[:, None, None])
-        square = np.einsum("kit,jil,klt->jk", coef, A, coef, optimize=True)
-        loss = np.maximum(c[:, None] - 2.0 * np.einsum("kit,jit->jk", coef, b) + square, 0.0)
+        means = (weight.T @ moments / mass[:, None]).reshape(len(mass), p, -1)
+        coef = np.linalg.solve(means[:, :, :p] + ridge, means[:, :, p:])
+        square = np.concatenate([coef @ np.swapaxes(coef, 1, 2), -2.0 * coef], axis=2)
+        loss = np.maximum(c[:, None] + moments @ square.reshape(len(mass), -1).T, 0.0)
         variance = max(float((weight * loss).sum()) / (total * n_targets), TINY)
         log = -0.5 * rows[:, None] * (n_targets * np.log(variance) + loss / variance)
         log = log + np.log(np.maximum(member.mean(axis=0), TINY))
