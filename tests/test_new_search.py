@@ -1,12 +1,18 @@
-"""A search is one function and one line: everything else takes it from there."""
+"""A search, a question, a form: one function and one line; everything else takes it from there."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 from sklearn.utils._param_validation import StrOptions
 
 from hetrisk import HRMClassifier, HRMRegressor, HRMSelector, modelfile
 from hetrisk.core.pricing import one_environment, priced
+from hetrisk.core.reach import forms
 from hetrisk.core.result import INVARIANT, Findings, HistoryRecord
+from hetrisk.core.sources import ask
+from hetrisk.core.sources.base import Question, mask_of, nothing_found
 from hetrisk.estimators import hrm
 from hetrisk.report import render
 
@@ -71,3 +77,59 @@ def test_a_new_search_serves_labels_and_selection():
     assert labels.support_.tolist() == [True, True, False, False]
     assert "The first half is always right." in render(labels)
     assert HRMSelector(method=NAME).fit(X, y).transform(X).shape == (120, 2)
+
+
+class Suspicious(Question):
+    """Doubts the last column, whatever it says."""
+
+    name = "suspicion"
+    kind = "suspicion"
+    tests = False
+
+    def applies(self, family):
+        return True
+
+    def propose(self, case):
+        return mask_of(case.support[-1:], len(case.left))
+
+    def test(self, case, proposal):
+        doubted = nothing_found(self, case, 1.0, "The last column is never to be trusted.")
+        return replace(doubted, against=proposal, assumption=True)
+
+    def confirm(self, case, finding, rows):
+        return finding
+
+
+def test_a_new_question_is_asked_and_reported(monkeypatch):
+    monkeypatch.setattr(ask, "QUESTIONS", (*ask.QUESTIONS, Suspicious()))
+    X, y = table()
+    for model in (HRMRegressor().fit(X, y), HRMClassifier().fit(X, y > 0)):
+        assert model.support_.tolist() == [True, True, True, False]
+        assert [source.name for source in model.sources_][-1] == "suspicion"
+        assert model.evidence_.assumed.tolist() == [False, False, False, True]
+        assert "The last column is never to be trusted." in render(model)
+
+
+def halved(asked):
+    """Half of every coefficient of plain ERM: less to lose wherever things differ."""
+    found = forms.plain(asked)
+    coef = 0.5 * found.coef
+    line = forms.model_line(asked.environments, coef, found.support)
+    return replace(found, coef=coef, line=line, dense=True)
+
+
+def test_a_new_form_is_decided_on_and_reported(monkeypatch):
+    monkeypatch.setitem(forms.FORMS, "halves", forms.Form(halved, "Every coefficient is halved"))
+    options = StrOptions(set(forms.FORMS))
+    monkeypatch.setitem(HRMRegressor._parameter_constraints, "form", [options])
+    rng = np.random.default_rng(0)
+    X, place = rng.normal(size=(600, 3)), np.arange(600) % 3
+    y = X[:, 0] + np.where(place == 1, -2.0, 2.0) * X[:, 2] + 0.1 * rng.normal(size=600)
+    plain = HRMRegressor(form="columns", reach=0.0).fit(X, y, environments=place)
+    model = HRMRegressor(form="halves").fit(X, y, environments=place)
+    assert model.verdict_ == "invariant"
+    assert "Every coefficient is halved" in model.verdict_reason_
+    np.testing.assert_allclose(model.coef_, 0.5 * plain.coef_)
+    assert "Every coefficient is halved" in render(model)
+    with pytest.raises(ValueError, match="form='halves' shrinks the coefficients"):
+        HRMRegressor(form="halves", final_estimator=LinearRegression()).fit(X, y, place)

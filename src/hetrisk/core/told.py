@@ -24,6 +24,7 @@ from hetrisk.core.pricing import (
     step,
 )
 from hetrisk.core.reach.decision import Decision, Measure, decide
+from hetrisk.core.reach.forms import FORMS
 from hetrisk.core.reach.heterogeneity import Heterogeneity, heterogeneity
 from hetrisk.core.reach.levels import Levels
 from hetrisk.core.reach.regret import Environments, combined
@@ -141,7 +142,7 @@ def _measure(
 
 
 def _shrunk(verdict: str, settings: SearchSettings) -> bool:
-    return settings.form == "directions" and verdict == INVARIANT
+    return not FORMS[settings.form].leaves_columns and verdict == INVARIANT
 
 
 def _held_names(tested: Tested) -> tuple[str, ...]:

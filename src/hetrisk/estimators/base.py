@@ -29,6 +29,7 @@ from hetrisk.core.drift.reference import measure, profile
 from hetrisk.core.numerics.comparison import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.reach.forms import FORMS
 from hetrisk.core.result import UNSTABLE, SearchResult, SearchSettings
 from hetrisk.estimators.checks import (
     feature_gates,
@@ -73,7 +74,7 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "method": [StrOptions(set(METHODS))],
         "reach": [Interval(Real, 0, None, closed="left")],
-        "form": [StrOptions({"columns", "directions"})],
+        "form": [StrOptions(set(FORMS))],
         "n_environments": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
         "final_estimator": [HasMethods(["fit", "predict"]), None],
@@ -223,9 +224,9 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
         return self.environment_proba_.argmax(axis=1)
 
     def _check_settings(self, environments: Any, hints: Any) -> None:
-        if self.form == "directions" and self.final_estimator is not None:
+        if self.final_estimator is not None and not FORMS[self.form].leaves_columns:
             raise ValueError(
-                "form='directions' shrinks the coefficients of a linear model; final_estimator "
+                f"form={self.form!r} shrinks the coefficients of a linear model; final_estimator "
                 f"must be None, got {self.final_estimator!r}."
             )
         defaults = inspect.signature(HRMBase.__init__).parameters

@@ -87,7 +87,7 @@ def decide(
     chance : where the environments do not differ beyond chance, the p-value that says so.
     measure : measures the error where nothing shifts, for labels (`hetrisk.core.reach.levels`).
     """
-    d, reach = environments.n_columns, settings.reach
+    d, reach, form = environments.n_columns, settings.reach, FORMS[settings.form]
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
     keep = settings.kept(d) | ~varies
     chosen = choose_columns(environments, reach, groups, keep)
@@ -99,15 +99,15 @@ def decide(
     wanted = again.within_one_error(enough)
     at = wanted if enough[wanted] else full
     asked = Asked(cells, environments, reach, chosen.rivals, again, at, full)
-    other, found = plain(asked), FORMS[settings.form](asked)
+    other, found = plain(asked), form.make(asked)
     met = (chosen.met, chosen.costs)
     levels = None if measure is None else (_level(measure, found), _level(measure, other))
     drawn = curve(environments, found.line, reach, *met, found.lines, unit, levels)
     stability = np.zeros(d)
-    if settings.form == "columns":
+    if form.leaves_columns:
         stability = again.stability(full, THRESHOLDS.removed)
     verdict, reason = _verdict(found, drawn, stability, varies, groups, environments, settings)
-    if settings.form == "columns" and at == full and wanted != full:
+    if form.leaves_columns and at == full and wanted != full:
         reason = f"{reason} {_refused(~path[wanted], removed[wanted], groups, settings)}"
     if chance is not None:
         verdict = HOMOGENEOUS
@@ -140,7 +140,7 @@ def decide(
         ),
         drawn,
         again.stability(full, THRESHOLDS.removed)
-        if settings.form == "columns" and chance is None
+        if form.leaves_columns and chance is None
         else np.zeros(d),
         found.agreement,
         scores,
@@ -175,8 +175,8 @@ def _verdict(
     shaky = unsteady(found.where, found.agreement, left, stability, groups, settings)
     if shaky:
         return UNSTABLE, f"{differs}, but {shaky}"
-    if settings.form == "directions":
-        what = "Directions along which environments differ are shrunk"
+    if not FORMS[settings.form].leaves_columns:
+        what = FORMS[settings.form].sentence
     elif left.any():
         which = listed(left, groups, settings)
         gone, all_of_them = (len(np.unique(groups[some])) for some in (left, varies))

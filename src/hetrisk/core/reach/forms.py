@@ -148,4 +148,27 @@ def _on_halves(gains: FloatArray) -> str:
     return f"on {paid} of {len(gains)} halves of the rows it was not fitted to"
 
 
-FORMS: Final[dict[str, Callable[[Asked], Model]]] = {"columns": columns, "directions": directions}
+@dataclass(frozen=True)
+class Form:
+    """A form of the answer.
+
+    Attributes
+    ----------
+    make : makes the model.
+    sentence : what the model does, where it leaves no column out but uses other linear scores of
+        all of them; empty where columns leave.
+    """
+
+    make: Callable[[Asked], Model]
+    sentence: str = ""
+
+    @property
+    def leaves_columns(self) -> bool:
+        """Whether the answer is a set of columns."""
+        return not self.sentence
+
+
+FORMS: Final[dict[str, Form]] = {
+    "columns": Form(columns),
+    "directions": Form(directions, "Directions along which environments differ are shrunk"),
+}
