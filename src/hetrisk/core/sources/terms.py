@@ -4,9 +4,9 @@ A search for environments must not take a curve for a shift. So the mean is give
 bend first: steps, hinges and powers of a column, products of two (a slope that turns at a step of
 another column among them) and of three columns, kinks |x_i +- x_j|, and products of what has been
 chosen with anything else. Terms enter one by one (Friedman 1991, multivariate adaptive regression
-splines, has the same plan), each only when its robust score is far above what the best of that many
-candidates would reach by chance, so linear data stay linear. A step's place is then moved to where
-it explains most.
+splines, has the same plan), each only when its robust score is significant, corrected for the
+number of candidates, so linear data stay linear. A step's place is then moved to where it explains
+most.
 """
 
 from __future__ import annotations
