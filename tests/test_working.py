@@ -1,4 +1,4 @@
-"""The working fit: least squares and logistic regression with robust errors, and its one-steps."""
+"""The working fit: least squares and logistic regression with robust errors."""
 
 import numpy as np
 import pytest
@@ -66,38 +66,6 @@ def test_leverage_stays_below_one():
     fit = working_fit(rows, Gaussian(), np.empty((4, 0)))
     assert fit.leverage.max() <= 0.9
     assert np.isfinite(fit.covariance).all()
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_without_is_the_refit(weighted):
-    rows = draw(Gaussian(), weighted=weighted)
-    fit = working_fit(rows, Gaussian(), np.empty((len(rows), 0)))
-    coef = fit.without(np.array([2, 4]))
-    kept = Rows(rows.X[:, [0, 2]], rows.y, rows.weight)
-    expected = working_fit(kept, Gaussian(), np.empty((len(rows), 0))).coef
-    np.testing.assert_allclose(coef[[0, 1, 3]], expected, atol=1e-6)
-    assert coef[2] == coef[4] == 0.0
-
-
-def test_without_some_columns_of_labels_is_near_the_refit():
-    rows = draw(Bernoulli(), n=2000)
-    fit = working_fit(rows, Bernoulli(), np.empty((len(rows), 0)))
-    coef = fit.without(np.array([4]))
-    kept = Rows(rows.X[:, :3], rows.y, rows.weight)
-    expected = working_fit(kept, Bernoulli(), np.empty((len(rows), 0))).coef
-    np.testing.assert_allclose(coef[:4], expected, atol=0.01)
-
-
-@pytest.mark.parametrize("family", [Gaussian(), Bernoulli()], ids=lambda f: f.name)
-def test_extended_is_the_refit(family):
-    rows = draw(family, n=2000, weighted=True)
-    extra = np.column_stack([rows.X[:, 0] * rows.X[:, 1], np.abs(rows.X[:, 2])])
-    fit = working_fit(rows, family, np.empty((len(rows), 0))).extended(extra)
-    expected = working_fit(rows, family, extra)
-    tolerance = 1e-6 if family.closed_form else 0.02
-    np.testing.assert_allclose(fit.coef, expected.coef, atol=tolerance)
-    np.testing.assert_allclose(fit.residual, expected.residual, atol=5 * tolerance)
-    np.testing.assert_allclose(fit.bread, expected.bread, rtol=0.05, atol=1e-3)
 
 
 @pytest.mark.parametrize("family", [Gaussian(), Bernoulli()], ids=lambda f: f.name)

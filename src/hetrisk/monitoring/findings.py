@@ -178,8 +178,3 @@ def status_of(
     if risen or any(c.moved for c in columns) or any(e.moved for e in environments):
         return Status.MOVED
     return Status.FINE
-
-
-def is_known(value: float) -> bool:
-    """Whether a number was measured."""
-    return bool(np.isfinite(value))

@@ -21,7 +21,7 @@ from hetrisk.core.numerics.floors import (
     TINY_ROOT,
 )
 from hetrisk.core.numerics.glm import fit_glm_rows
-from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.numerics.rows import FloatArray, Rows
 
 
 @dataclass(frozen=True)
@@ -69,27 +69,6 @@ class WorkingFit:
         cross = self.design.T @ (self.curvature[:, None] * columns)
         taken: FloatArray = columns - self.design @ (self.bread @ cross)
         return taken
-
-    def extended(self, columns: FloatArray) -> WorkingFit:
-        """Return the fit with more columns, by one Newton step (exact for least squares)."""
-        design = np.column_stack([self.design, columns])
-        bread = _inverse(design.T @ (self.curvature[:, None] * design))
-        # At the optimum the old columns have no gradient left: the step is the new columns' doing.
-        step = bread @ (design.T @ self.residual)
-        coef = np.append(self.coef, np.zeros(columns.shape[1])) + step
-        residual = self.residual - self.curvature * (design @ step)
-        return WorkingFit(design, coef, residual, self.curvature, bread)
-
-    def without(self, dropped: IntArray) -> FloatArray:
-        """(p,) coefficients of the fit without some columns, by one step; zero at those."""
-        keep = np.setdiff1d(np.arange(len(self.coef)), dropped)
-        coef = np.zeros(len(self.coef))
-        # Dropping columns from a quadratic: project the optimum in the metric of its curvature.
-        shift = np.linalg.lstsq(
-            self.bread[np.ix_(dropped, dropped)], self.coef[dropped], rcond=None
-        )[0]
-        coef[keep] = self.coef[keep] - self.bread[np.ix_(keep, dropped)] @ shift
-        return coef
 
 
 def working_fit(rows: Rows, family: Family, extra: FloatArray) -> WorkingFit:
