@@ -8,7 +8,14 @@ from rich.text import Text
 
 from hetrisk.cli.terminal import grid, words
 from hetrisk.report.labels import count_of, number, percent, probability
-from hetrisk.report.page import caution, leave_sentence, risk_format, times, verdict_word
+from hetrisk.report.page import (
+    caution,
+    leave_sentence,
+    leave_unit,
+    risk_format,
+    times,
+    verdict_word,
+)
 from hetrisk.report.summary import Action, Decision, Summary, by_importance
 
 if TYPE_CHECKING:
@@ -171,8 +178,7 @@ def _leave_one_out(s: Summary) -> Any:
         ("plain ERM", "right"),
         ("anchor regression", "right"),
     ]
-    unit = "root Brier score" if s.task == "classification" else "RMSE"
-    return grid(f"Each environment left out in turn: {unit} there", heads, rows)
+    return grid(f"Each environment left out in turn: {leave_unit(s)} there", heads, rows)
 
 
 def _quality(s: Summary) -> Any:

@@ -11,7 +11,7 @@ import pandas as pd
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.reach.curve import GRID, draw
 from hetrisk.core.reach.residuals import residual_lines
-from hetrisk.core.result import ReachCurve
+from hetrisk.core.result import BRIER, RMSE, ReachCurve
 from hetrisk.estimators.side import read_side
 
 LOOKED_AT = 500  # rows on which it is seen whether a model uses a column
@@ -59,7 +59,7 @@ def reach_curve(
     at = np.asarray(GRID if reach is None else reach, dtype=np.float64)
     codes = side.values[:, 0].astype(np.int64)
     lines = residual_lines(used, features, predicted, observed, codes)
-    unit = "root Brier score" if hasattr(model, "classes_") else "RMSE"
+    unit = BRIER if hasattr(model, "classes_") else RMSE
     none = np.ones((len(at), features.shape[1]), dtype=bool)
     return draw(at, lines, None, none, unit)
 

@@ -18,7 +18,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from hetrisk import __version__, atomic
-from hetrisk.core.result import INVARIANT, UNSEARCHED
+from hetrisk.core.result import BRIER, INVARIANT, RMSE, UNSEARCHED
 from hetrisk.report import curves, pictures
 from hetrisk.report.extraction import summarize
 from hetrisk.report.labels import (
@@ -132,7 +132,7 @@ def _derived(s: Summary) -> dict[str, Any]:
         "risk_meaning": RISK_MEANING.get(s.risk_name, "the error"),
         "largest_risk": max(finite, default=0.0),
         "leave_sentence": leave_sentence(s),
-        "leave_unit": "root Brier score" if s.task == "classification" else "RMSE",
+        "leave_unit": leave_unit(s),
         "caution": caution(s),
         "effect_rows": rows,
         "effect_environments": drawn,
@@ -169,6 +169,11 @@ def times(n_resamples: int, share: float) -> str:
     if math.isnan(share) or n_resamples < 1:
         return "–"
     return f"{round(share * n_resamples)} of {n_resamples}"
+
+
+def leave_unit(s: Summary) -> str:
+    """What the errors in environments left out are: labels are fitted from moments there."""
+    return f"{BRIER} of linear probabilities" if s.task == "classification" else RMSE
 
 
 def leave_sentence(s: Summary) -> str:
