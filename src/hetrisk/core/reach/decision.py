@@ -101,7 +101,7 @@ def decide(
     asked = Asked(cells, environments, reach, chosen.rivals, again, at, full)
     other, found = plain(asked), form.make(asked)
     met = (chosen.met, chosen.costs)
-    levels = None if measure is None else (_level(measure, found), _level(measure, other))
+    levels = None if measure is None else _levels(measure, found, other)
     drawn = curve(environments, found.line, reach, *met, found.lines, unit, levels)
     stability = np.zeros(d)
     if form.leaves_columns:
@@ -147,8 +147,12 @@ def decide(
     )
 
 
-def _level(measure: Measure, model: Model) -> float:
-    return measure(model.support, model.coef if model.dense else None, model.multipliers)
+def _levels(measure: Measure, model: Model, plain: Model) -> tuple[float, float]:
+    """Squared errors of a model and of plain ERM, which is measured once where it is the model."""
+    base = measure(plain.support, None, plain.multipliers)
+    if model.support.all() and not (model.dense or model.multipliers.any()):
+        return base, base
+    return measure(model.support, model.coef if model.dense else None, model.multipliers), base
 
 
 def _verdict(
