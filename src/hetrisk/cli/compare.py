@@ -110,8 +110,8 @@ def show(found: Comparison, screen: Console) -> None:
     from hetrisk.cli.terminal import grid, words
     from hetrisk.tables.errors import shown
 
-    # To nine digits: rounding does not rank methods that say the same.
-    methods = sorted(found.methods, key=lambda m: float(f"{np.nan_to_num(m.mean, nan=np.inf):.9g}"))
+    # To six digits: rounding does not rank methods that say the same.
+    methods = sorted(found.methods, key=lambda m: float(f"{np.nan_to_num(m.mean, nan=np.inf):.6g}"))
     environments = list(methods[0].errors)
     columns = environments if len(environments) <= MOST_SHOWN else []
     best = {key: min(getattr(m, key) for m in methods) for key in ("mean", "worst")}
