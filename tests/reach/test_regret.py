@@ -14,7 +14,7 @@ from hetrisk import HRMRegressor
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.numerics.rows import Rows
-from hetrisk.core.reach import forms, resampling
+from hetrisk.core.reach import forms, resampling, weights
 from hetrisk.core.reach.account import leave_one_out, model_line, refit_columns
 from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line, break_even
@@ -103,19 +103,25 @@ def test_a_resample_is_its_environments_on_their_own():
     environments = heterogeneity(cells, 1).environments
     sides = halves([cells], environments)
     weighted, directions = fit_weighted(sides, FULL, 2.0), fit_directions(sides, 2.0)
-    for i in range(len(sides.rows)):
-        alone = replace(
-            environments,
-            **{
-                name: getattr(sides, name)[i] for name in ("gram", "rows", "share", "pooled", "phi")
-            },
-        )
+    for i, alone in enumerate(sides.each()):
         fit = fit_weighted(alone, FULL, 2.0)
         assert np.allclose(fit.coef, weighted.coef[i], atol=1e-10)
         assert np.allclose(fit.multipliers, weighted.multipliers[i], atol=1e-10)
         assert np.allclose(fit_directions(alone, 2.0), directions[i], atol=1e-10)
         shift = gradient_shift(alone, fit.coef)
         assert np.allclose(shift, gradient_shift(sides, weighted.coef)[i], atol=1e-10)
+
+
+def test_weights_do_not_depend_on_whether_halves_are_fitted_side_by_side(monkeypatch):
+    X, y, codes = table(flip=2.0)
+    cells = cells_of(X, y, codes)
+    sides = halves([cells], heterogeneity(cells, 1).environments)
+    together = fit_weighted(sides, FULL, 2.0)
+    monkeypatch.setattr(weights, "BATCH", 0)
+    apart = fit_weighted(sides, FULL, 2.0)
+    assert apart.multipliers.any()
+    assert np.allclose(apart.coef, together.coef, atol=1e-10)
+    assert np.allclose(apart.multipliers, together.multipliers, atol=1e-10)
 
 
 def test_errors_without_an_environment_are_those_of_a_fit_to_the_other_rows():

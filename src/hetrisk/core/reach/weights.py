@@ -26,7 +26,7 @@ import numpy as np
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.regret import Environments, Fits, fit_set, regret_of, risk_of
-from hetrisk.core.reach.resampling import other_half
+from hetrisk.core.reach.resampling import BATCH, other_half
 from hetrisk.core.reach.settings import SETTINGS
 
 STEPS: Budget[int] = 60  # of the ascent on the multipliers
@@ -52,6 +52,12 @@ class WeightedFit:
 
 def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -> WeightedFit:
     """Minimise risk plus k^2 times the tail of the regrets beyond chance, on some columns."""
+    if environments.rows.ndim > 1 and environments.gram.size > BATCH:
+        # Side by side all go on until the last has stopped: not where a step is work.
+        each = [fit_weighted(one, columns, reach) for one in environments.each()]
+        return WeightedFit(
+            np.stack([fit.coef for fit in each]), np.stack([fit.multipliers for fit in each])
+        )
     fits = fit_set(environments, columns)
     if reach == 0 or not fits.excess.any():
         return WeightedFit(fits.coef[..., 0, :, :], np.zeros_like(environments.share))
