@@ -7,9 +7,9 @@
     python benchmarks/study_hidden.py natural --seeds 1 --first 0
     python benchmarks/study_hidden.py stability
 
-All but the p-values (calibration, which asks `hetrisk.core.sources.ask` directly) go through the
-estimators, at --reach. Seeds start at --first, so that any run can be made on seeds nobody has
-looked at.
+All but the p-values (calibration, which asks `hetrisk.core.sources.questions` directly) go through
+the estimators, at --reach. Seeds start at --first, so that any run can be made on seeds nobody
+has looked at.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from sklearn.preprocessing import StandardScaler
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
 from hetrisk.core.numerics.rows import Held, Rows
-from hetrisk.core.sources.ask import ask
-from hetrisk.core.sources.base import Answer
+from hetrisk.core.sources.question import Answer
+from hetrisk.core.sources.questions import ask
 from hetrisk.datasets import load_task, natural_names
 from hetrisk.datasets.homogeneous import classification_families, families
 from newfamilies import new_families

@@ -8,8 +8,8 @@ from scipy import stats
 from hetrisk.core.numerics.dependence import dependence, shifting_effects
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
-from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.stability import quadratics_from_moments
+from hetrisk.core.paper.thresholds import GATE_THRESHOLDS
 
 
 def system(seed, spreads, sizes=(1000, 300), n_causes=4):
@@ -40,7 +40,7 @@ def shifting(blocks):
     q = environments(blocks)
     d = q.right.shape[1]
     return shifting_effects(
-        q.curvature, q.right, q.total, q.weight, np.arange(d), SETTINGS.shifting
+        q.curvature, q.right, q.total, q.weight, np.arange(d), GATE_THRESHOLDS.shifting
     )
 
 

@@ -9,14 +9,14 @@ from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.drift.reference import profile
 from hetrisk.core.numerics.cells import cell_moments
 from hetrisk.core.numerics.families import Bernoulli, Gaussian
-from hetrisk.core.result import Labels
+from hetrisk.core.result import NamedEnvironments
 from hetrisk.core.sources.levels import n_folds
 from hetrisk.core.sources.named import assignment
 from hetrisk.estimators import firstpass
 from hetrisk.estimators.firstpass import FEW, first_pass
 from hetrisk.estimators.scales import measure_scale
 
-LABELS = Labels(("a", "b", "c"), 0, False)
+LABELS = NamedEnvironments(("a", "b", "c"), 0, False)
 
 
 def table(seed=0, n=500, unit=1.0, origin=0.0, **given):
@@ -81,4 +81,4 @@ def test_weights_labels_and_shares_get_a_second_pass():
     assert first_pass(table(weight=np.ones(500)), Gaussian(), LABELS) is None
     assert first_pass(table(), Bernoulli(), LABELS) is None
     assert first_pass(table(), Gaussian(), None) is None
-    assert first_pass(table(), Gaussian(), Labels(("1", "2"), None, False)) is None
+    assert first_pass(table(), Gaussian(), NamedEnvironments(("1", "2"), None, False)) is None

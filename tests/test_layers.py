@@ -25,23 +25,19 @@ LEVEL = {
     "cli": 6,
 }
 # Inside core, a room imports itself and the rooms named here.
-NUMERICS, MIXTURE, RESULT, SETTINGS = "numerics", "mixture", "result", "settings"
+NUMERICS, MIXTURE, RESULT, THRESHOLDS = "numerics", "mixture", "result", "thresholds"
 ROOMS = {
     NUMERICS: set(),
-    SETTINGS: {NUMERICS},
+    THRESHOLDS: {NUMERICS},
     RESULT: {NUMERICS},
     MIXTURE: {NUMERICS, RESULT},
     "paper": {NUMERICS, MIXTURE, RESULT},
-    "sources": {NUMERICS, MIXTURE, RESULT, SETTINGS},
-    "reach": {NUMERICS, RESULT, SETTINGS},
+    "sources": {NUMERICS, MIXTURE, RESULT, THRESHOLDS},
+    "reach": {NUMERICS, RESULT, THRESHOLDS},
     "drift": {NUMERICS},
 }
-DRIVERS = {
-    "pricing",
-    "search",
-    "told",
-    "untold",
-}  # above the rooms of core: they may import any of them
+# Above the rooms of core: they may import any of them.
+DRIVERS = {"search", "given", "inferred", "pricing"}
 CORE_MAY_IMPORT = {"__future__", "numpy", "scipy", "hetrisk"}
 
 

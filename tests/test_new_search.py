@@ -11,8 +11,8 @@ from hetrisk import HRMClassifier, HRMRegressor, HRMSelector, modelfile
 from hetrisk.core.pricing import one_environment, priced
 from hetrisk.core.reach import forms
 from hetrisk.core.result import INVARIANT, Findings, HistoryRecord
-from hetrisk.core.sources import ask
-from hetrisk.core.sources.base import Question, mask_of, nothing_found
+from hetrisk.core.sources import questions
+from hetrisk.core.sources.question import Question, mask_of, nothing_found
 from hetrisk.estimators import hrm
 from hetrisk.report import render
 
@@ -101,7 +101,7 @@ class Suspicious(Question):
 
 
 def test_a_new_question_is_asked_and_reported(monkeypatch):
-    monkeypatch.setattr(ask, "QUESTIONS", (*ask.QUESTIONS, Suspicious()))
+    monkeypatch.setattr(questions, "QUESTIONS", (*questions.QUESTIONS, Suspicious()))
     X, y = table()
     for model in (HRMRegressor().fit(X, y), HRMClassifier().fit(X, y > 0)):
         assert model.support_.tolist() == [True, True, True, False]
@@ -110,11 +110,11 @@ def test_a_new_question_is_asked_and_reported(monkeypatch):
         assert "The last column is never to be trusted." in render(model)
 
 
-def halved(asked):
+def halved(problem):
     """Half of every coefficient of plain ERM: less to lose wherever things differ."""
-    found = forms.plain(asked)
+    found = forms.plain(problem)
     coef = 0.5 * found.coef
-    line = forms.model_line(asked.environments, coef, found.support)
+    line = forms.model_line(problem.environments, coef, found.support)
     return replace(found, coef=coef, line=line, dense=True)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
 from hetrisk.core.paper.auto import choose
-from hetrisk.core.paper.findings import _verdict, transfer
+from hetrisk.core.paper.conclusion import _verdict, transfer
 from hetrisk.core.paper.loop import _first_mixture, _Loop, _perhaps_reversed, discover
 from hetrisk.core.paper.prediction import fit_invariant, gated_weights
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings

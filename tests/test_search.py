@@ -5,7 +5,7 @@ import pytest
 
 from hetrisk import HRMRegressor
 from hetrisk.core import search
-from hetrisk.core.settings import THRESHOLDS
+from hetrisk.core.thresholds import THRESHOLDS
 
 
 def one_population(n, d, seed=0):
@@ -18,7 +18,7 @@ def one_population(n, d, seed=0):
 def levels(monkeypatch):
     """Levels at which what rows carry was tested, and at which the questions were asked."""
     seen = {}
-    test, ask = search.test_sources, search.ask_the_rows
+    test, ask = search.test_sources, search.search_inferred
 
     def tested(rows, family, settings, level):
         seen["carried"] = level if settings.hints or settings.environments else 0.0
@@ -29,7 +29,7 @@ def levels(monkeypatch):
         return ask(rows, family, groups, settings, level)
 
     monkeypatch.setattr(search, "test_sources", tested)
-    monkeypatch.setattr(search, "ask_the_rows", asked)
+    monkeypatch.setattr(search, "search_inferred", asked)
     return seen
 
 

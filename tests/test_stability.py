@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.numerics.comparison import cochran_q
+from hetrisk.core.numerics.environment_fits import cochran_q
 from hetrisk.core.numerics.families import Bernoulli, Multinomial
 from hetrisk.core.numerics.glm import fit_glms
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import Rows
-from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.stability import (
     Quadratics,
     _log_prior,
@@ -23,6 +22,7 @@ from hetrisk.core.paper.stability import (
     screen,
     wald,
 )
+from hetrisk.core.paper.thresholds import GATE_THRESHOLDS
 
 
 def world(seed=0, n=1500, slopes=(0.2, 1.0, 1.8)):
@@ -101,7 +101,7 @@ def test_screening_leaves_out_the_unstable_feature():
     stable, strength = screen(quadratics(X, y, shares), np.arange(5))
     assert stable[:3].all()
     assert not stable[3]
-    assert strength[3] > SETTINGS.unstable_ratio > strength[:3].max()
+    assert strength[3] > GATE_THRESHOLDS.unstable_ratio > strength[:3].max()
 
 
 def test_a_group_shares_one_decision():
@@ -204,7 +204,7 @@ def test_a_weak_feature_whose_coefficients_differ_by_chance_is_not_unstable():
     total = 100.0 * (coef**2).sum(axis=1) + 97.0  # so that the residual variance is one
     q = Quadratics(bend, 100.0 * coef, total, np.full(3, 100.0), np.arange(2))
     fitted, variance, _ = q.fits(np.ones(2, dtype=bool))
-    assert log_likelihood_ratio(fitted, variance)[1] > SETTINGS.unstable_ratio
+    assert log_likelihood_ratio(fitted, variance)[1] > GATE_THRESHOLDS.unstable_ratio
     np.testing.assert_allclose(cochran_q(fitted, variance)[1], 100 * np.var(coef[:, 1]) * 3)
     assert screen(q, np.arange(2))[0].all()
 
@@ -213,7 +213,7 @@ def test_a_strong_feature_has_to_show_that_it_is_stable():
     """Precise in one environment, anything in the other: no real difference, yet left out."""
     coef, error = np.array([[0.5], [-0.05]]), np.array([[0.02], [0.3]])
     assert cochran_q(coef, error**2)[0] < 3.84  # the 5 % point
-    assert log_likelihood_ratio(coef, error**2)[0] > SETTINGS.unstable_ratio
+    assert log_likelihood_ratio(coef, error**2)[0] > GATE_THRESHOLDS.unstable_ratio
     precision = error**-2
     q = Quadratics(
         precision[..., None],

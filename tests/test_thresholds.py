@@ -11,23 +11,23 @@ from pathlib import Path
 import pytest
 
 import hetrisk.core
-from hetrisk.core.drift.settings import DriftSettings
-from hetrisk.core.numerics.dependence import DependenceSettings
-from hetrisk.core.numerics.thresholds import Source, measured, table, threshold
-from hetrisk.core.paper.settings import GateSettings
-from hetrisk.core.reach.settings import ReachSettings
-from hetrisk.core.settings import Thresholds
-from hetrisk.core.sources.levels import LevelSettings
+from hetrisk.core.drift.thresholds import DriftThresholds
+from hetrisk.core.numerics.dependence import DependenceThresholds
+from hetrisk.core.numerics.named_numbers import Source, measured, table, threshold
+from hetrisk.core.paper.thresholds import GateThresholds
+from hetrisk.core.reach.thresholds import ReachThresholds
+from hetrisk.core.sources.levels import LevelThresholds
+from hetrisk.core.thresholds import Thresholds
 
 PAGE = Path(__file__).parent.parent / "docs" / "thresholds.md"
 CORE = Path(hetrisk.core.__file__).parent
-DEFAULT = [Thresholds, DependenceSettings]
+DEFAULT = [Thresholds, DependenceThresholds]
 MOST = 15  # numbers that decide where nobody names environments
 SECTIONS = {
     "The default search, where nobody names environments": DEFAULT,
-    "Named and hinted environments; the curve and its band": [LevelSettings, ReachSettings],
-    "The paper's gates, where penalties are to be chosen": [GateSettings],
-    "Later rows held against those learned from": [DriftSettings],
+    "Named and hinted environments; the curve and its band": [LevelThresholds, ReachThresholds],
+    "The paper's gates, where penalties are to be chosen": [GateThresholds],
+    "Later rows held against those learned from": [DriftThresholds],
 }
 MARK = "<!-- tables -->\n"
 

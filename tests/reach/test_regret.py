@@ -15,17 +15,17 @@ from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.reach import forms, resampling, weights
-from hetrisk.core.reach.account import leave_one_out, model_line, refit_columns
 from hetrisk.core.reach.columns import choose_columns, take_back_path
-from hetrisk.core.reach.curve import Line, break_even
-from hetrisk.core.reach.directions import fit_directions
+from hetrisk.core.reach.curve import Line, break_even, model_line
+from hetrisk.core.reach.directions import choose_strength, fit_directions
+from hetrisk.core.reach.forms import refit_columns
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
+from hetrisk.core.reach.leave_one_out import leave_one_out
 from hetrisk.core.reach.regret import fit_set, gradient_shift, risk_of, sparing
 from hetrisk.core.reach.resampling import halves, resamples
-from hetrisk.core.reach.sets import evaluate_path, evaluate_sets
-from hetrisk.core.reach.settings import SETTINGS
-from hetrisk.core.reach.strength import choose_strength
-from hetrisk.core.reach.swept import SweptFit
+from hetrisk.core.reach.set_errors import evaluate_path, evaluate_sets
+from hetrisk.core.reach.sweep import SweptFit
+from hetrisk.core.reach.thresholds import REACH_THRESHOLDS
 from hetrisk.core.reach.weights import fit_weighted, heaviest, weight_gains
 
 from .made import cells_of, table
@@ -143,7 +143,7 @@ def test_errors_without_an_environment_are_those_of_a_fit_to_the_other_rows():
         common = np.empty_like(seen)
         for k in np.unique(of_row):
             common[of_row == k] = seen[of_row == k].mean(axis=0) - mean
-        moved = seen - mean + (np.sqrt(SETTINGS.anchor_gamma) - 1.0) * common
+        moved = seen - mean + (np.sqrt(REACH_THRESHOLDS.anchor_gamma) - 1.0) * common
         slope = np.linalg.lstsq(moved[:, :-1], moved[:, -1], rcond=None)[0]
         residual = (y - mean[-1] - (X - mean[:-1]) @ slope)[codes == e]
         assert score.error_anchor == pytest.approx(np.sqrt(np.mean(residual**2)), rel=1e-4)
@@ -291,7 +291,7 @@ def test_one_odd_environment_of_twenty_does_not_own_the_fit():
     y = X @ [1.0, 1.0] - 6.0 * (codes == 7) * X[:, 0] + 0.5 * rng.standard_normal(4000)
     environments = heterogeneity(cells_of(X, y, codes), 1).environments
     found = fit_weighted(environments, np.ones(2, dtype=bool), 2.0)
-    assert found.multipliers[7] == pytest.approx(environments.share[7] / SETTINGS.tail)
+    assert found.multipliers[7] == pytest.approx(environments.share[7] / REACH_THRESHOLDS.tail)
     assert found.coef[1, 0] > 0.0
 
 

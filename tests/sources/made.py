@@ -4,9 +4,9 @@ import numpy as np
 
 from hetrisk.core.numerics.families import Gaussian
 from hetrisk.core.numerics.rows import Held, Rows
-from hetrisk.core.settings import Thresholds
-from hetrisk.core.sources.ask import ask
-from hetrisk.core.sources.base import Answer, Case
+from hetrisk.core.sources.question import Answer, Case
+from hetrisk.core.sources.questions import ask
+from hetrisk.core.thresholds import Thresholds
 
 
 def standardised(X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Rows:

@@ -5,9 +5,9 @@ import pytest
 
 from hetrisk.core.numerics.families import Bernoulli, Gaussian
 from hetrisk.core.numerics.rows import Rows
-from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.flexible import fit_population
 from hetrisk.core.sources.terms import Atom, Term, choose_terms, term_values, two_valued
+from hetrisk.core.thresholds import Thresholds
 from sources.made import one_population, standardised
 
 LEVEL = Thresholds().alpha

@@ -5,10 +5,10 @@ import pytest
 
 from hetrisk.core.numerics.families import Bernoulli, Gaussian
 from hetrisk.core.numerics.rows import Held
-from hetrisk.core.settings import Thresholds
+from hetrisk.core.sources.candidate_sets import environment_grams, proposed_sets, regrets, units_of
 from hetrisk.core.sources.hidden import Hidden
 from hetrisk.core.sources.score import score
-from hetrisk.core.sources.sets import environment_grams, proposed_sets, regrets, units_of
+from hetrisk.core.thresholds import Thresholds
 from sources.made import case_of, flipping, one_population, standardised
 
 

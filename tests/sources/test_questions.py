@@ -12,10 +12,10 @@ from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.core.numerics.families import Bernoulli
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import Held, Rows
-from hetrisk.core.settings import Thresholds
 from hetrisk.core.sources.copies import LabelCopy, explained
 from hetrisk.core.sources.effect import Effect, roles
 from hetrisk.core.sources.proxy import Proxy
+from hetrisk.core.thresholds import Thresholds
 from sources.made import asked, case_of, flipping, one_population, standardised
 
 

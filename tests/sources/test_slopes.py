@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetrisk.core.sources.design import Design
+from hetrisk.core.sources.design import BatchDesign
 from hetrisk.core.sources.slopes import gains, gains_from, one_regression, two_slopes
 
 
@@ -25,7 +25,7 @@ def every(B: int, p: int) -> np.ndarray:
 def test_weighted_fits_are_weighted_least_squares(seed, p):
     Z, y = table(seed, 60, p)
     w = np.random.default_rng(seed).random((2, 60)).astype(np.float32)
-    coef = Design(Z, np.ones(60)).fits(w, w * y, every(2, p))
+    coef = BatchDesign(Z, np.ones(60)).fits(w, w * y, every(2, p))
     for i in (0, 1):
         root = np.sqrt(w[i])
         exact = np.linalg.lstsq(Z * root[:, None], y * root, rcond=None)[0]
@@ -37,7 +37,7 @@ def test_a_masked_column_is_held_at_zero_and_the_others_fit_without_it():
     mask = every(1, 4)
     mask[0, 2] = False
     w = np.ones((1, 300), dtype=np.float32)
-    coef = Design(Z, np.ones(300)).fits(w, w * y, mask)[0]
+    coef = BatchDesign(Z, np.ones(300)).fits(w, w * y, mask)[0]
     rest = [0, 1, 3]
     exact = np.linalg.lstsq(Z[:, rest], y, rcond=None)[0]
     assert coef[2] == 0
@@ -47,7 +47,7 @@ def test_a_masked_column_is_held_at_zero_and_the_others_fit_without_it():
 def test_a_column_of_zeros_and_a_repeated_column_end_no_fit():
     Z, y = table(2)
     Z = np.column_stack([Z, Z[:, 1], np.zeros(300)])
-    gain, two, _ = gains(Design(Z, np.ones(300)), y[None])
+    gain, two, _ = gains(BatchDesign(Z, np.ones(300)), y[None])
     assert np.isfinite(gain).all()
     assert np.isfinite(two.coef).all()
 
@@ -56,7 +56,7 @@ def test_a_column_of_zeros_and_a_repeated_column_end_no_fit():
 @settings(max_examples=10, deadline=None)
 def test_the_likelihood_of_two_slopes_never_falls_with_more_iterations(seed):
     Z, y = table(seed)
-    design, mask = Design(Z, np.ones(300)), every(1, 4)
+    design, mask = BatchDesign(Z, np.ones(300)), every(1, 4)
     one = one_regression(design, y[None], mask)
     start = np.random.default_rng(seed).random((1, 300)).astype(np.float32)
     path = [
@@ -71,7 +71,7 @@ def test_two_slopes_gain_on_one_regression_and_find_slopes_that_differ():
     Z = np.column_stack([np.ones(800), rng.standard_normal((800, 2))])
     sign = np.where(rng.random(800) < 0.3, -1.0, 1.0)
     y = Z[:, 1] + 1.5 * sign * Z[:, 2] + 0.3 * rng.standard_normal(800)
-    gain, two, one = gains(Design(Z, np.ones(800)), y[None])
+    gain, two, one = gains(BatchDesign(Z, np.ones(800)), y[None])
     assert gain[0] > 0.3
     assert np.sort(two.coef[:, 0, 2]) == pytest.approx([-1.5, 1.5], abs=0.1)
     assert two.coef[:, 0, 1] == pytest.approx([1.0, 1.0], abs=0.1)
@@ -88,7 +88,7 @@ def test_heavy_tails_skewed_noise_and_outliers_are_no_gain():
         np.where(rng.random(1500) < 0.03, 10.0, 1.0) * rng.standard_normal(1500),
     ]
     Y = np.array([Z @ [0.0, 1.0, -1.0, 0.5] + noise for noise in noises])
-    gain, _, _ = gains(Design(Z, np.ones(1500)), Y)
+    gain, _, _ = gains(BatchDesign(Z, np.ones(1500)), Y)
     assert np.all(gain > -1e-3)
     assert np.all(gain < 0.03)
 
@@ -96,7 +96,7 @@ def test_heavy_tails_skewed_noise_and_outliers_are_no_gain():
 def test_a_batch_gives_what_each_target_gives_alone():
     Z, y = table(3)
     other = table(4)[1]
-    design = Design(Z, np.ones(300))
+    design = BatchDesign(Z, np.ones(300))
     together = gains(design, np.array([y, other]))[0]
     alone = [gains(design, target[None])[0][0] for target in (y, other)]
     assert together == pytest.approx(alone, abs=1e-4)
@@ -106,9 +106,9 @@ def test_weights_count_rows():
     Z, y = table(5, 200)
     weight = np.random.default_rng(5).integers(1, 4, 200)
     repeated = np.repeat(np.arange(200), weight)
-    one = one_regression(Design(Z, weight.astype(float)), y[None], every(1, 4))
+    one = one_regression(BatchDesign(Z, weight.astype(float)), y[None], every(1, 4))
     many = one_regression(
-        Design(Z[repeated], np.ones(len(repeated))), y[repeated][None], every(1, 4)
+        BatchDesign(Z[repeated], np.ones(len(repeated))), y[repeated][None], every(1, 4)
     )
     assert one.log_likelihood == pytest.approx(many.log_likelihood, abs=1e-3)
     assert one.coef == pytest.approx(many.coef, abs=5e-3)
@@ -119,7 +119,7 @@ def test_without_the_column_that_differs_nothing_is_gained():
     Z = np.column_stack([np.ones(800), rng.standard_normal((800, 3))])
     sign = np.where(rng.random(800) < 0.3, -1.0, 1.0)
     y = Z[:, 1] + 1.5 * sign * Z[:, 2] + 0.3 * rng.standard_normal(800)
-    design = Design(Z, np.ones(800))
+    design = BatchDesign(Z, np.ones(800))
     _, two, _ = gains(design, y[None])
     mask = every(3, 4)
     mask[np.arange(3), 1 + np.arange(3)] = False

@@ -10,7 +10,7 @@ from hetrisk.bench.clock import shortest
 from hetrisk.bench.fits import selection_bias
 from hetrisk.bench.metric import Metric, Size
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.numerics.comparison import environment_moments
+from hetrisk.core.numerics.environment_fits import environment_moments
 from hetrisk.core.paper.invariance import InvarianceProblem, environment_risks
 from hetrisk.core.paper.solve import fit_gates
 

@@ -13,14 +13,15 @@ from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
-from hetrisk.core.reach.account import column_prices, curve, model_line, resampled
+from hetrisk.core.reach.brier import BrierScores
 from hetrisk.core.reach.columns import take_back_path
+from hetrisk.core.reach.curve import model_line, reach_curve
 from hetrisk.core.reach.heterogeneity import environments_of
-from hetrisk.core.reach.levels import Levels
+from hetrisk.core.reach.prices import column_prices
 from hetrisk.core.reach.regret import Environments, fit_set, sparing
-from hetrisk.core.reach.resampling import RESAMPLES
-from hetrisk.core.reach.sets import evaluate_path
-from hetrisk.core.reach.swept import Costs
+from hetrisk.core.reach.resampling import RESAMPLES, resample_sets
+from hetrisk.core.reach.set_errors import evaluate_path
+from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import (
     BRIER,
     INVARIANT,
@@ -32,7 +33,7 @@ from hetrisk.core.result import (
     SearchResult,
     SearchSettings,
 )
-from hetrisk.core.settings import THRESHOLDS
+from hetrisk.core.thresholds import THRESHOLDS
 
 
 def error_unit(family: Family) -> str:
@@ -41,7 +42,7 @@ def error_unit(family: Family) -> str:
 
 
 @dataclass(frozen=True)
-class Soft(Assignment):
+class SoftAssignment(Assignment):
     """A partition that places rows by what they are, as an assignment."""
 
     partition: Partition
@@ -74,7 +75,7 @@ def priced(
     ``null`` are the same environments made from targets of one population.
     """
     acts = findings.verdict == INVARIANT
-    cells = cell_moments(rows, family, Soft(findings.partition), FOLDS if acts else 1)
+    cells = cell_moments(rows, family, SoftAssignment(findings.partition), FOLDS if acts else 1)
     environments = replace(environments_of(cells, family.n_targets), null=null)
     d, reach = environments.n_columns, settings.reach
     if null:
@@ -83,14 +84,14 @@ def priced(
     path = take_back_path(environments, reach, groups, findings.support)
     lines, stability, agreement = None, np.zeros(d), 1.0
     if acts:
-        again, full = resampled([cells], environments, path, path[:0], reach), len(path) - 1
-        lines, stability = again.lines(0, full), again.stability(full, 0.0)
-        agreement = again.agreement(0, full)
+        resampled, full = resample_sets([cells], environments, path, path[:0], reach), len(path) - 1
+        lines, stability = resampled.lines(0, full), resampled.stability(full, 0.0)
+        agreement = resampled.agreement(0, full)
     model = model_line(environments, coef, findings.support)
-    levels = _levels(rows, family, findings)
+    start = _start(rows, family, findings)
     found = evaluate_path(environments, path)
     costs = Costs(found.risk, found.worst)
-    drawn = curve(environments, model, reach, path, costs, lines, error_unit(family), levels)
+    drawn = reach_curve(environments, model, reach, path, costs, lines, error_unit(family), start)
     prices = column_prices(environments, findings.support, groups, reach)
     return SearchResult(
         support=findings.support,
@@ -120,15 +121,15 @@ def priced(
     )
 
 
-def _levels(rows: RowSource, family: Family, findings: Findings) -> tuple[float, float] | None:
+def _start(rows: RowSource, family: Family, findings: Findings) -> tuple[float, float] | None:
     """For labels: squared errors of the model and of plain ERM, measured out of fold."""
-    levels = Levels.of(rows, family)
-    if levels is None:
+    scores = BrierScores.of(rows, family)
+    if scores is None:
         return None
-    plain = levels.columns(np.ones_like(findings.support))
+    plain = scores.columns(np.ones_like(findings.support))
     if findings.coef is not None and findings.intercept is not None:
-        return levels.given(findings.coef, findings.intercept), plain
-    return plain if findings.support.all() else levels.columns(findings.support), plain
+        return scores.given(findings.coef, findings.intercept), plain
+    return plain if findings.support.all() else scores.columns(findings.support), plain
 
 
 def plain_result(

@@ -33,7 +33,7 @@ def one_by_one(function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any
 
 
 @dataclass(frozen=True)
-class Labels:
+class NamedEnvironments:
     """Environments that the user named.
 
     Attributes
@@ -94,7 +94,7 @@ class SearchSettings:
     reach: float = 2.0
     form: str = "columns"
     keep: BoolArray | None = None
-    environments: Labels | None = None
+    environments: NamedEnvironments | None = None
     cells: CellMoments | None = None
     hints: tuple[HintColumn, ...] = ()
     feature_names: tuple[str, ...] | None = None

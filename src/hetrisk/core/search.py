@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hetrisk.core.given import decide_given, source_record, test_sources
+from hetrisk.core.inferred import search_inferred
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import IntArray, RowSource
 from hetrisk.core.paper import loop
@@ -23,9 +25,7 @@ from hetrisk.core.result import (
     SearchResult,
     SearchSettings,
 )
-from hetrisk.core.settings import THRESHOLDS
-from hetrisk.core.told import decided, source_record, test_sources
-from hetrisk.core.untold import ask_the_rows
+from hetrisk.core.thresholds import THRESHOLDS
 
 NO_SHIFT = "At reach 0 nothing is to shift: the model is plain ERM on all columns."
 
@@ -52,13 +52,13 @@ def _found(
     tested = test_sources(rows, family, settings, level)
     used = [t for t in tested if t.used]
     if used:
-        return decided(rows, family, groups, settings, tested, used)
+        return decide_given(rows, family, groups, settings, tested, used)
     if settings.environments is not None:
-        return decided(rows, family, groups, settings, tested, tested[:1])
+        return decide_given(rows, family, groups, settings, tested, tested[:1])
     if settings.reach == 0:
         found = plain_result(rows, family, groups, settings, HOMOGENEOUS, NO_SHIFT)
     else:
-        found = ask_the_rows(rows, family, groups, settings, level)
+        found = search_inferred(rows, family, groups, settings, level)
     records = tuple(source_record(t, settings) for t in tested)
     return replace(found, sources=(*records, *found.sources))
 

@@ -26,7 +26,7 @@ from hetrisk.blocks import as_blocks as as_far_blocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core import search
 from hetrisk.core.drift.reference import measure, profile
-from hetrisk.core.numerics.comparison import membership
+from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.reach.forms import FORMS

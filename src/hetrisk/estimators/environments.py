@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from hetrisk.blocks import Blocks
-from hetrisk.core.numerics.comparison import (
+from hetrisk.core.numerics.environment_fits import (
     EnvironmentFits,
     environment_fits,
     environment_moments,

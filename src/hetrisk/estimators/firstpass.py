@@ -18,7 +18,7 @@ from hetrisk.core.numerics.cells import CellMoments, CellPass
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
 from hetrisk.core.numerics.spread import MODERATE, ColumnSpread, column_spread, extremes
-from hetrisk.core.result import Labels
+from hetrisk.core.result import NamedEnvironments
 from hetrisk.core.sources.levels import n_folds
 from hetrisk.core.sources.named import assignment
 from hetrisk.estimators.scales import Scale, scale_of
@@ -70,7 +70,7 @@ class FirstPass:
         return self.cells.moved(centre, scale.divisor / self.near.spread)
 
 
-def first_pass(rows: Blocks, family: Family, labels: Labels | None) -> FirstPass | None:
+def first_pass(rows: Blocks, family: Family, labels: NamedEnvironments | None) -> FirstPass | None:
     """Pass once over unweighted rows in memory that name their environments, for a number y."""
     if not isinstance(rows, ArrayBlocks) or rows.weight is not None or not family.closed_form:
         return None

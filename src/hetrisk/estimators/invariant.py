@@ -14,7 +14,7 @@ from sklearn.utils.extmath import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import Blocks
-from hetrisk.core.numerics.comparison import environment_fits, instability
+from hetrisk.core.numerics.environment_fits import environment_fits, instability
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.paper.invariance import PENALTIES

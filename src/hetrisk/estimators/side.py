@@ -17,7 +17,7 @@ from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.blocks.hints import as_frame, described, hint_numbers
 from hetrisk.blocks.labels import as_numbers, have_order, quoted
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.result import HintColumn, Labels
+from hetrisk.core.result import HintColumn, NamedEnvironments
 
 Listed = tuple[tuple[str, float], ...]
 
@@ -37,7 +37,7 @@ class SideInformation:
 
     values: FloatArray | None = None
     shares: FloatArray | None = None
-    labels: Labels | None = None
+    labels: NamedEnvironments | None = None
     hints: tuple[HintColumn, ...] = ()
     named: Listed = ()
 
@@ -56,7 +56,7 @@ def read_side(environments: Any, hints: Any, n_rows: int) -> SideInformation:
         else:
             shares = _responsibilities(np.asarray(given))
             names = tuple(str(k + 1) for k in range(shares.shape[1]))
-            labels = Labels(names, None, False)
+            labels = NamedEnvironments(names, None, False)
     described = []
     for name, values in _hint_columns(hints, n_rows):
         column, described_as = _hint(name, values, len(columns))
@@ -73,7 +73,7 @@ def side_of(rows: Blocks) -> SideInformation:
     names = rows.environment_labels
     _check_labels(names, rows.n_rows)
     numbers = as_numbers(pd.Series(names))
-    labels = Labels(tuple(map(_shown, numbers)), None, have_order(numbers))
+    labels = NamedEnvironments(tuple(map(_shown, numbers)), None, have_order(numbers))
     return SideInformation(labels=labels, hints=rows.hint_columns)
 
 
@@ -89,7 +89,7 @@ def _check_labels(names: Any, n_rows: int) -> None:
         )
 
 
-def _named(given: Any) -> tuple[FloatArray, Labels, Listed]:
+def _named(given: Any) -> tuple[FloatArray, NamedEnvironments, Listed]:
     """Codes of the rows, the labels in order, and name and share of each as it was written."""
     values = pd.Series(np.asarray(given) if not isinstance(given, pd.Series) else given.to_numpy())
     missing = np.flatnonzero(values.isna())
@@ -103,7 +103,7 @@ def _named(given: Any) -> tuple[FloatArray, Labels, Listed]:
     _check_labels(found[held], len(values))
     # What the labels are is asked of each once, not of every row.
     place, levels = pd.factorize(as_numbers(pd.Series(found[held])), sort=True)
-    labels = Labels(tuple(map(_shown, levels)), 0, have_order(pd.Series(levels)))
+    labels = NamedEnvironments(tuple(map(_shown, levels)), 0, have_order(pd.Series(levels)))
     lookup = np.zeros(len(found))
     lookup[held] = place
     listed = listed_shares(np.asarray(found[held]), counts[held])

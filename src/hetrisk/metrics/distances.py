@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.blocks.labels import quoted
-from hetrisk.core.numerics.comparison import membership
+from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import GLMFit, fit_glms

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special, stats
 
-from hetrisk.core.drift.settings import SETTINGS
+from hetrisk.core.drift.thresholds import DRIFT_THRESHOLDS
+from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
 from hetrisk.core.numerics.spread import ColumnSpread, column_spread
-from hetrisk.core.numerics.thresholds import Budget, Constant
 
 N_POINTS: Budget[int] = 101  # of a distribution function
 SAMPLE_ROWS: Budget[int] = 20_000  # that it is taken from
@@ -53,7 +53,7 @@ class Reference:
     def outside(self, values: FloatArray, columns: slice | BoolArray) -> BoolArray:
         """Return which of ``values`` (n, m) lie clearly outside what ``columns`` held."""
         low, high = self.low[columns], self.high[columns]
-        room = SETTINGS.room * (high - low)
+        room = DRIFT_THRESHOLDS.room * (high - low)
         far: BoolArray = (values < low - room) | (values > high + room)
         return far
 

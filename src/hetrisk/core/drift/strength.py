@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from hetrisk.core.drift.settings import SETTINGS
+from hetrisk.core.drift.thresholds import DRIFT_THRESHOLDS
 from hetrisk.core.numerics.floors import EQUAL, NEARLY_SINGULAR, ROUNDING, TINY
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Budget
 
 MOST_STEPS: Budget[int] = 50
 
@@ -46,7 +46,7 @@ class Origin:
 
 def _corrected(slope: float, error: float, information: float, origin: Origin) -> Estimate | None:
     """Return the strength, given the slope's information in the training rows; None if little."""
-    if information < SETTINGS.least_signal * origin.n_coefficients:
+    if information < DRIFT_THRESHOLDS.least_signal * origin.n_coefficients:
         return None
     kept = 1.0 - origin.n_coefficients / information
     return Estimate(slope / kept, float(np.hypot(error, 1.0 / np.sqrt(information))) / kept)

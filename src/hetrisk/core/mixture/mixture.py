@@ -37,9 +37,9 @@ from hetrisk.core.numerics.floors import (
 from hetrisk.core.numerics.iteration import Solution
 from hetrisk.core.numerics.linear import least_squares
 from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import Additive, BoolArray, FloatArray, IntArray, Rows, RowSource
-from hetrisk.core.numerics.thresholds import Budget
 
 SHORT_ITERATIONS: Budget[int] = 6
 SHORT_ROWS: Budget[int] = 300

@@ -20,6 +20,7 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import (
     BoolArray,
     FloatArray,
@@ -29,7 +30,6 @@ from hetrisk.core.numerics.rows import (
     Summed,
     side_by_side,
 )
-from hetrisk.core.numerics.thresholds import Budget, Constant
 
 # Of the rows: noise is measured between them, resamples are drawn from them.
 FOLDS: Budget[int] = 10

@@ -14,14 +14,14 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR, ROUNDING, TINY
+from hetrisk.core.numerics.named_numbers import measured, threshold
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import measured, threshold
 
 LOG = "[the search of 0.1.0](research/pooled.md), effects"
 
 
 @dataclass(frozen=True)
-class DependenceSettings:
+class DependenceThresholds:
     """What tells an effect of the target from a cause."""
 
     depends: float = threshold(
@@ -38,7 +38,7 @@ class DependenceSettings:
     )
 
 
-SETTINGS: Final = DependenceSettings()
+DEPENDENCE_THRESHOLDS: Final = DependenceThresholds()
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,15 @@ class Dependence:
     @property
     def is_effect(self) -> BoolArray:
         """(d,) depends on the others, but not once the target is known."""
-        effect: BoolArray = (self.before < SETTINGS.depends) & (self.ratio < SETTINGS.left)
+        effect: BoolArray = (self.before < DEPENDENCE_THRESHOLDS.depends) & (
+            self.ratio < DEPENDENCE_THRESHOLDS.left
+        )
         return effect
 
     @property
     def is_cause(self) -> BoolArray:
         """(d,) depends on the others more once the target is known."""
-        cause: BoolArray = (self.after < SETTINGS.depends) & (self.share > 1.0)
+        cause: BoolArray = (self.after < DEPENDENCE_THRESHOLDS.depends) & (self.share > 1.0)
         return cause
 
 

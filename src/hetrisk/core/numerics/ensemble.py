@@ -20,8 +20,8 @@ import numpy as np
 from hetrisk.core.numerics.families import Design, Family
 from hetrisk.core.numerics.floors import EMPTY_SHARE, ROUNDING, TINY
 from hetrisk.core.numerics.iteration import Solution, iterate
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Summed
-from hetrisk.core.numerics.thresholds import Budget
 
 HALVINGS: Budget[int] = 12  # of a step that lowers the objective
 LONGEST: Budget[float] = 64.0  # most a squared step stretches two plain ones

@@ -15,8 +15,8 @@ from hetrisk.core.numerics.family import Design, Family, NewtonFamily, NewtonSum
 from hetrisk.core.numerics.gram import pair_products, weighted_grams
 from hetrisk.core.numerics.linear import least_squares_many
 from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, Rows
-from hetrisk.core.numerics.thresholds import Budget, Constant
 
 __all__ = [
     "LOG_2PI",

@@ -26,8 +26,8 @@ from hetrisk.core.numerics.families import LOG_2PI, Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.linear import least_squares
 from hetrisk.core.numerics.moments import Moments, moments
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
-from hetrisk.core.numerics.thresholds import Budget
 
 TOL: Budget[float] = 1e-11  # gain in mean log likelihood at which Newton has arrived
 MAX_ITER: Budget[int] = 60

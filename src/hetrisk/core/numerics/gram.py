@@ -11,8 +11,8 @@ from functools import cache
 
 import numpy as np
 
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Budget
 
 PRODUCT_VALUES: Budget[int] = 4_000_000  # numbers up to which pair products are kept
 MANY: Budget[int] = 64  # weight vectors for which laying out the products pays, though for one use

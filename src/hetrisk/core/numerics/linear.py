@@ -9,8 +9,8 @@ from scipy import linalg
 
 from hetrisk.core.numerics.floors import ROUNDING, SINGULAR, TINY
 from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.core.numerics.thresholds import Budget
 
 RIDGES: Budget[FloatArray] = np.logspace(-3, 4, 57)  # relative to the mean variance of the columns
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
+from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.numerics.thresholds import Constant
 
 # The normal score of the smallest probability a double holds.
 HIGHEST_SCORE: Constant[float] = 38.0

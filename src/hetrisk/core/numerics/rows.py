@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hetrisk.core.numerics.thresholds import Budget
+from hetrisk.core.numerics.named_numbers import Budget
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

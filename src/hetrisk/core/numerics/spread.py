@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 
+from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import (
     BESIDE,
     BoolArray,
@@ -21,7 +22,6 @@ from hetrisk.core.numerics.rows import (
     Rows,
     side_by_side,
 )
-from hetrisk.core.numerics.thresholds import Constant
 
 # Numbers closer than this, relatively, differ by rounding.
 SAME: Constant[float] = 16 * float(np.finfo(np.float64).eps)

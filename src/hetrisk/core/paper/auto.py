@@ -20,12 +20,12 @@ from functools import partial
 import numpy as np
 
 from hetrisk.core.numerics.dependence import shifting_effects
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.paper.invariance import InvarianceProblem
-from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.solve import GateFit, fit_gates, left_out_risk, mask_values
 from hetrisk.core.paper.stability import Quadratics, informative, ratio_by_group, screen
+from hetrisk.core.paper.thresholds import GATE_THRESHOLDS
 
 READINGS: Budget[int] = 6  # features tried as the first to leave: each is one more screen
 
@@ -89,14 +89,14 @@ def stable_gates(problem: InvarianceProblem, q: Quadratics, groups: IntArray) ->
     least = mask_values(plain, best[None])[0]
     first = ratio_by_group(q, groups)
     for group in np.argsort(-first, kind="stable")[:READINGS]:
-        if first[group] <= SETTINGS.unstable_ratio:
+        if first[group] <= GATE_THRESHOLDS.unstable_ratio:
             break
         start = everything.copy()
         start[group] = False
         other, _ = screen(q, groups, affordable, start=start)
         risk = mask_values(plain, other[None])[0]
         # Clearly better only: between readings that predict alike, the first evidence stands.
-        if risk < least / (1.0 + SETTINGS.affordable_rise):
+        if risk < least / (1.0 + GATE_THRESHOLDS.affordable_rise):
             best, least = other, risk
     return best
 
@@ -111,7 +111,7 @@ def _without_shifting_effects(
     gates = np.ones(problem.n_gates, dtype=bool)
     if not np.isnan(q.total).any():
         shifting = shifting_effects(
-            q.curvature, q.right, q.total, q.weight, groups, SETTINGS.shifting
+            q.curvature, q.right, q.total, q.weight, groups, GATE_THRESHOLDS.shifting
         )
         gates[groups[shifting]] = False
     return gates if gates.any() else ~gates
@@ -119,7 +119,7 @@ def _without_shifting_effects(
 
 def _affordable(problem: InvarianceProblem, before: BoolArray, after: BoolArray) -> bool:
     """Whether leaving a feature out keeps the risk in an environment not fitted about as it was."""
-    return left_out_risk(problem, after) <= (1.0 + SETTINGS.affordable_rise) * left_out_risk(
+    return left_out_risk(problem, after) <= (1.0 + GATE_THRESHOLDS.affordable_rise) * left_out_risk(
         problem, before
     )
 
@@ -128,7 +128,7 @@ def _path(problem: InvarianceProblem) -> tuple[tuple[float, BoolArray], ...]:
     steps: list[tuple[float, BoolArray]] = []
     # Warm starts: neighbours on the path differ by a few gates.
     mask = np.ones(problem.n_gates, dtype=bool)
-    for strength in SETTINGS.penalties:
+    for strength in GATE_THRESHOLDS.penalties:
         mask = fit_gates(replace(problem, invariance=strength), start=mask, soft=False).support
         steps.append((strength, mask))
     return tuple(steps)

@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from hetrisk.core.numerics.comparison import membership
+from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm

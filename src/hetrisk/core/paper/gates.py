@@ -22,8 +22,8 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
 from hetrisk.core.numerics.floors import ROUNDING
+from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.numerics.thresholds import Constant
 
 ROOT_TAU: Constant[float] = float(np.sqrt(2.0 * np.pi))
 UNDERFLOW: Constant[float] = 39.0  # standard deviations out, the normal density is zero

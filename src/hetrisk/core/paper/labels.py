@@ -20,8 +20,8 @@ from scipy import optimize
 
 from hetrisk.core.numerics.families import NewtonFamily
 from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.paper.gates import gate_draws
 from hetrisk.core.paper.invariance import InvarianceProblem, penalty_shape
 

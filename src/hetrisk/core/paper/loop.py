@@ -28,12 +28,12 @@ from hetrisk.core.mixture.mixture import MixtureParameters, fit_mixture
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, RowSource
 from hetrisk.core.paper.auto import ChosenGates
-from hetrisk.core.paper.findings import conclude
+from hetrisk.core.paper.conclusion import conclude
 from hetrisk.core.paper.invariance import InvarianceProblem
 from hetrisk.core.paper.prediction import InvariantFit, fit_invariant
-from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.solve import mask_values
 from hetrisk.core.paper.stability import Quadratics, informative
+from hetrisk.core.paper.thresholds import GATE_THRESHOLDS
 from hetrisk.core.result import Findings, SearchSettings
 
 
@@ -116,7 +116,7 @@ class _Loop:
         like 0: instead, what the slopes of its feature differ by between environments is
         damped by 1 - m when rows are assigned to them.
         """
-        psi = gates < SETTINGS.closed_to_psi
+        psi = gates < GATE_THRESHOLDS.closed_to_psi
         solution = _mixture(self.rows, self.family, psi, n_environments, self.settings.seed)
         mixture = solution[0]
         # Towards the shares' mean: a gate fully open leaves no difference to assign rows by.
@@ -133,7 +133,7 @@ class _Loop:
             # The same selection gives the same Psi and environments: from here it repeats.
             if any(np.array_equal(support, t.choice.fit.support) for t in turns[:-1]):
                 break
-            if first.partition.n_environments == 1 or np.all(gates > SETTINGS.closed_to_psi):
+            if first.partition.n_environments == 1 or np.all(gates > GATE_THRESHOLDS.closed_to_psi):
                 break  # nothing to compare, or nothing left to cluster on
             turns.append(self.turn(*self.cluster(gates, first.partition.n_environments)))
         return turns
@@ -155,7 +155,7 @@ def _first_mixture(
     rows: RowSource, family: Family, settings: SearchSettings
 ) -> tuple[MixtureParameters, float]:
     """The mixture on all features; its number of environments by BIC, unless given."""
-    counts = range(1, SETTINGS.most_environments + 1)
+    counts = range(1, GATE_THRESHOLDS.most_environments + 1)
     if settings.n_environments is not None:
         counts = range(settings.n_environments, settings.n_environments + 1)
     everything = np.ones(rows.n_features, dtype=bool)

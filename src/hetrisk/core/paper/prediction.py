@@ -8,20 +8,20 @@ from typing import cast
 
 import numpy as np
 
-from hetrisk.core.numerics.comparison import environment_moments, membership
+from hetrisk.core.numerics.environment_fits import environment_moments, membership
 from hetrisk.core.numerics.families import Family, NewtonFamily
 from hetrisk.core.numerics.glm import fit_glms
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, RowSource
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.paper.auto import ChosenGates, choose
 from hetrisk.core.paper.expansion import label_risks, pooled_weights, weight_groups
 from hetrisk.core.paper.gates import gate_moments
 from hetrisk.core.paper.invariance import InvarianceProblem, environment_risks
 from hetrisk.core.paper.labels import label_problem, settle
-from hetrisk.core.paper.settings import SETTINGS
 from hetrisk.core.paper.solve import fit_gates
 from hetrisk.core.paper.stability import Quadratics, quadratics_from_fits, quadratics_from_moments
+from hetrisk.core.paper.thresholds import GATE_THRESHOLDS
 from hetrisk.core.result import SearchSettings
 
 LABEL_ROWS: Budget[int] = 2000  # of labels on which the soft gates are settled
@@ -62,7 +62,7 @@ def fit_invariant(
         weigh = partial(membership, partition=partition)
         # Labels that a feature separates have no finite fit, and near one Wald statistics
         # vanish; a mild ridge keeps the expansion where the likelihood still bends.
-        fits = fit_glms(rows, family, weigh, ridge=SETTINGS.label_ridge)
+        fits = fit_glms(rows, family, weigh, ridge=GATE_THRESHOLDS.label_ridge)
         quadratics = quadratics_from_fits(fits, family)
         risks = label_risks(rows, family, partition, pooled_weights(rows, family))
     problem = InvarianceProblem(risks, owners, settings.gate_noise, 0.0, 0.0, penalty)

@@ -18,8 +18,8 @@ import numpy as np
 from scipy import linalg, optimize
 
 from hetrisk.core.numerics.floors import FLAT, ROUNDING, TINY
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.paper.gates import GateMoments
 from hetrisk.core.paper.invariance import InvarianceProblem, objective
 

@@ -4,7 +4,7 @@ Coefficients b_k with standard errors s_k in K environments speak for a feature 
 (they spread by a small share of their size, as a linear model of a curved world does anyway) or
 unstable (they spread by a large share). With b_k ~ N(b, (rho b)^2 + s_k^2) the two are compared
 by their likelihoods at one small rho and at the best of several large ones (`stable_spread` and
-`unstable_spreads` of `hetrisk.core.paper.settings`), each at its best b::
+`unstable_spreads` of `hetrisk.core.paper.thresholds`), each at its best b::
 
     ratio = max_rho max_b log L(b, rho) - max_b log L(b, stable)
 
@@ -28,14 +28,14 @@ import numpy as np
 from scipy.special import betaln
 from scipy.stats import chi2
 
-from hetrisk.core.numerics.comparison import cochran_q
+from hetrisk.core.numerics.environment_fits import cochran_q
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import EXACT, NEARLY_SINGULAR, TINY, TINY_ROOT
 from hetrisk.core.numerics.glm import GLMFit
 from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Budget
-from hetrisk.core.paper.settings import SETTINGS
+from hetrisk.core.paper.thresholds import GATE_THRESHOLDS
 
 CENTRES: Budget[int] = 41  # on the grid of common coefficients
 
@@ -115,9 +115,9 @@ def quadratics_from_fits(fits: tuple[GLMFit, ...], family: Family) -> Quadratics
 def log_likelihood_ratio(coef: FloatArray, variance: FloatArray) -> FloatArray:
     """(p,) log likelihood ratio of unstable to stable, of (K, p) fits and their variances."""
     unstable = np.max(
-        [_likelihood(coef, variance, rho) for rho in SETTINGS.unstable_spreads], axis=0
+        [_likelihood(coef, variance, rho) for rho in GATE_THRESHOLDS.unstable_spreads], axis=0
     )
-    difference: FloatArray = unstable - _likelihood(coef, variance, SETTINGS.stable_spread)
+    difference: FloatArray = unstable - _likelihood(coef, variance, GATE_THRESHOLDS.stable_spread)
     return difference
 
 
@@ -135,16 +135,16 @@ def ratio_by_group(q: Quadratics, groups: IntArray, open_: BoolArray | None = No
     apart = _by_group(owner[keep], cochran_q(coef, variance), n_groups)
     freedom = (len(coef) - 1) * np.bincount(owner[keep], minlength=n_groups)
     # A group's coefficients are taken as independent: their Q and their degrees add up.
-    real = chi2.sf(apart, np.maximum(freedom, 1)) < SETTINGS.chance
+    real = chi2.sf(apart, np.maximum(freedom, 1)) < GATE_THRESHOLDS.chance
     statistic, rank = wald(q, groups, open_)
-    return np.where(real | (statistic > SETTINGS.weak_z**2 * rank), ratio, -np.inf)
+    return np.where(real | (statistic > GATE_THRESHOLDS.weak_z**2 * rank), ratio, -np.inf)
 
 
 def screen(
     q: Quadratics,
     groups: IntArray,
     affordable: Callable[[BoolArray, BoolArray], bool] = always,
-    threshold: float = SETTINGS.unstable_ratio,
+    threshold: float = GATE_THRESHOLDS.unstable_ratio,
     start: BoolArray | None = None,
 ) -> tuple[BoolArray, FloatArray]:
     """Leave out the most unstable group, refit, and repeat until none is left that is unstable.
@@ -214,12 +214,12 @@ def informative(q: Quadratics, groups: IntArray, open_: BoolArray) -> BoolArray:
     n_open = int(open_.sum())
     for n_out in range(n_open):
         statistic, rank = (part[kept] for part in wald(q, groups, kept))
-        if len(rank) == 1 and chi2.sf(statistic[0], rank[0]) < SETTINGS.last_level:
+        if len(rank) == 1 and chi2.sf(statistic[0], rank[0]) < GATE_THRESHOLDS.last_level:
             break
         order = np.argsort(statistic / rank, kind="stable")
         k = np.arange(len(order) + 1)
         # The most useless ones together: alone, the first of several may pass for useful.
-        fit = _two_kinds(statistic[order], rank[order]) - k * np.log(SETTINGS.useless_odds)
+        fit = _two_kinds(statistic[order], rank[order]) - k * np.log(GATE_THRESHOLDS.useless_odds)
         if np.argmax(fit + _log_prior(n_open, n_out + k)) == 0:
             break
         # Only the least significant leaves; the others are judged again without it, for what it
@@ -248,8 +248,10 @@ def _log_prior(n: int, k: IntArray) -> FloatArray:
     With probability `all_useful` none is; else each is with the same, uniform, probability.
     """
     # The integral of p^k (1 - p)^(n - k) over a uniform p.
-    some = np.log(1.0 - SETTINGS.all_useful) + betaln(k + 1.0, n - k + 1.0)
-    prior: FloatArray = np.where(k == 0, np.logaddexp(some, np.log(SETTINGS.all_useful)), some)
+    some = np.log(1.0 - GATE_THRESHOLDS.all_useful) + betaln(k + 1.0, n - k + 1.0)
+    prior: FloatArray = np.where(
+        k == 0, np.logaddexp(some, np.log(GATE_THRESHOLDS.all_useful)), some
+    )
     return prior
 
 

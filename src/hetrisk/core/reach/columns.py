@@ -6,7 +6,7 @@ columns backward and from none forward, each time by the step with the least E_k
 in the order in which they survive as directions are shrunk (`hetrisk.core.reach.directions`),
 which sees blocks as a whole. The best set is then improved by single steps.
 
-What a step costs is known without fitting anew (`hetrisk.core.reach.swept`). Beyond some sixty
+What a step costs is known without fitting anew (`hetrisk.core.reach.sweep`). Beyond some sixty
 columns several leave or enter at a time.
 """
 
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.floors import EQUAL
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.directions import direction_path
 from hetrisk.core.reach.regret import Environments, fit_set
-from hetrisk.core.reach.sets import evaluate_path
-from hetrisk.core.reach.swept import Costs, SweptFit
+from hetrisk.core.reach.set_errors import evaluate_path
+from hetrisk.core.reach.sweep import Costs, SweptFit
 
 # Columns up to which one leaves or enters at a time; of more, a share does.
 SINGLY: Budget[int] = 60

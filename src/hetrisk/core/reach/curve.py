@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.core.numerics.thresholds import Constant
-from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.reach.regret import Environments, fit_set, regret_of, risk_of
+from hetrisk.core.reach.sweep import Costs
+from hetrisk.core.reach.thresholds import REACH_THRESHOLDS
 from hetrisk.core.result import BRIER, ReachCurve
 
 GRID: Constant[tuple[float, ...]] = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
@@ -34,14 +37,21 @@ class Line:
         expected += np.multiply.outer(worst, reach**2)
         return expected
 
-    def at_level(self, ratio: float) -> Line:
-        """The same regrets where the errors themselves are ``ratio`` times as large (squared)."""
+    def rescaled(self, ratio: float) -> Line:
+        """The same regrets, where the squared errors themselves are ``ratio`` times as large."""
         return Line(ratio * self.risk, self.regrets, ratio * self.own)
 
     def each(self, reach: FloatArray) -> FloatArray:
         """(K, G) squared error in each environment, its own noise included."""
         each: FloatArray = self.own[:, None] + reach**2 * self.regrets[:, None]
         return each
+
+
+def model_line(environments: Environments, coef: FloatArray, columns: BoolArray) -> Line:
+    """Risk and regrets of a linear model (p, t) that uses some columns."""
+    own = fit_set(environments, columns)
+    regrets = np.maximum(regret_of(environments, coef, own) - own.chance, 0.0)
+    return Line(float(risk_of(environments, coef)[0]), regrets, own.own)
 
 
 def break_even(model: Line, plain: Line) -> float:
@@ -74,13 +84,15 @@ def band(
     centre = np.log(np.maximum(line.expected(reach), tiny))
     mean = logs.mean(axis=0) if K else centre
     square = ((logs - mean) ** 2).sum(axis=0) if K else np.zeros_like(centre)
-    freedom = max(K - 1, 0) + SETTINGS.spread_rows
-    variance = (square + SETTINGS.spread_rows * spread**2) / freedom * (1.0 + 1.0 / max(K, 1))
+    freedom = max(K - 1, 0) + REACH_THRESHOLDS.spread_rows
+    variance = (
+        (square + REACH_THRESHOLDS.spread_rows * spread**2) / freedom * (1.0 + 1.0 / max(K, 1))
+    )
     if resampled is not None:
         variance = variance + np.log(np.maximum(resampled.expected(reach), tiny)).var(axis=0)
     width = np.sqrt(variance)
-    low = np.minimum(mean, centre) - stdtrit(freedom, SETTINGS.lower) * width
-    high = np.maximum(mean, centre) + stdtrit(freedom, SETTINGS.upper) * width
+    low = np.minimum(mean, centre) - stdtrit(freedom, REACH_THRESHOLDS.lower) * width
+    high = np.maximum(mean, centre) + stdtrit(freedom, REACH_THRESHOLDS.upper) * width
     return np.exp(low), np.exp(high)
 
 
@@ -93,7 +105,7 @@ def draw(
 ) -> ReachCurve:
     """Put the curve together; ``lines`` and ``resampled`` are this model's and ERM's."""
     labels = unit == BRIER
-    spread = SETTINGS.spread_labels if labels else SETTINGS.spread
+    spread = REACH_THRESHOLDS.spread_labels if labels else REACH_THRESHOLDS.spread
     again = (None, None) if resampled is None else resampled
     bands = [band(reach, line, a, spread) for line, a in zip(lines, again, strict=True)]
 
@@ -114,3 +126,33 @@ def draw(
         unit=unit,
         break_even=break_even(*lines),
     )
+
+
+def reach_curve(
+    environments: Environments,
+    model: Line,
+    reach: float,
+    sets: BoolArray,
+    costs: Costs,
+    lines: tuple[Line, Line] | None,
+    unit: str,
+    start: tuple[float, float] | None = None,
+) -> ReachCurve:
+    """The reach curve of a model and of plain ERM.
+
+    ``sets`` (n, d) and their ``costs`` are those among which the columns to leave out at other
+    reaches are found; ``lines`` are those of the model and of plain ERM on resampled rows;
+    ``start`` the squared errors of the two where nothing shifts, if these were measured
+    (`hetrisk.core.reach.brier`).
+    """
+    full = np.ones(environments.n_columns, dtype=bool)
+    plain = model_line(environments, fit_set(environments, full).coef[0], full)
+    at = grid(reach)
+    best = [int(np.argmin(costs.expected(float(k)))) for k in at]
+    pair = (model, plain)
+    if start is not None:
+        ratio = [e / max(float(line.risk), TINY) for e, line in zip(start, pair, strict=True)]
+        pair = (model.rescaled(ratio[0]), plain.rescaled(ratio[1]))
+        if lines is not None:
+            lines = (lines[0].rescaled(ratio[0]), lines[1].rescaled(ratio[1]))
+    return draw(at, pair, lines, sets[best], unit)

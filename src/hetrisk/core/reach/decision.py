@@ -9,18 +9,16 @@ import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Constant
-from hetrisk.core.reach.account import (
-    column_prices,
-    curve,
-    leave_one_out,
-    resampled,
-)
 from hetrisk.core.reach.columns import choose_columns, take_back_path
-from hetrisk.core.reach.forms import FORMS, Asked, Model, plain
+from hetrisk.core.reach.curve import reach_curve
+from hetrisk.core.reach.forms import FORMS, DecisionProblem, Model, plain
+from hetrisk.core.reach.leave_one_out import leave_one_out
+from hetrisk.core.reach.prices import column_prices
 from hetrisk.core.reach.regret import Environments
-from hetrisk.core.reach.sets import evaluate_path
+from hetrisk.core.reach.resampling import resample_sets
+from hetrisk.core.reach.set_errors import evaluate_path
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -30,7 +28,7 @@ from hetrisk.core.result import (
     ReachCurve,
     SearchSettings,
 )
-from hetrisk.core.settings import THRESHOLDS
+from hetrisk.core.thresholds import THRESHOLDS
 
 LISTED: Constant[int] = 5  # columns named in a sentence
 MAJORITY: Constant[float] = 0.5  # of the resamples
@@ -75,7 +73,7 @@ def decide(
     chance: float | None = None,
     measure: Measure | None = None,
 ) -> Decision:
-    """Choose columns or directions at the reach asked for; keep plain ERM where that pays more.
+    """Choose columns or directions at the reach problem for; keep plain ERM where that pays more.
 
     Parameters
     ----------
@@ -85,7 +83,7 @@ def decide(
     names : of the environments.
     unit : of the error.
     chance : where the environments do not differ beyond chance, the p-value that says so.
-    measure : measures the error where nothing shifts, for labels (`hetrisk.core.reach.levels`).
+    measure : measures the error where nothing shifts, for labels (`hetrisk.core.reach.brier`).
     """
     d, reach, form = environments.n_columns, settings.reach, FORMS[settings.form]
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
@@ -93,19 +91,19 @@ def decide(
     chosen = choose_columns(environments, reach, groups, keep)
     path = take_back_path(environments, reach, groups, chosen.support)
     full = len(path) - 1  # the last set of the path is that of all columns
-    again = resampled(cells, environments, path, chosen.rivals, reach)
+    resampled = resample_sets(cells, environments, path, chosen.rivals, reach)
     removed = evaluate_path(environments, path).removed(full)
     enough = removed >= THRESHOLDS.removed
-    wanted = again.within_one_error(enough)
+    wanted = resampled.within_one_error(enough)
     at = wanted if enough[wanted] else full
-    asked = Asked(cells, environments, reach, chosen.rivals, again, at, full)
-    other, found = plain(asked), form.make(asked)
+    problem = DecisionProblem(cells, environments, reach, chosen.rivals, resampled, at, full)
+    other, found = plain(problem), form.make(problem)
     met = (chosen.met, chosen.costs)
-    levels = None if measure is None else _levels(measure, found, other)
-    drawn = curve(environments, found.line, reach, *met, found.lines, unit, levels)
+    start = None if measure is None else _start(measure, found, other)
+    drawn = reach_curve(environments, found.line, reach, *met, found.lines, unit, start)
     stability = np.zeros(d)
     if form.leaves_columns:
-        stability = again.stability(full, THRESHOLDS.removed)
+        stability = resampled.stability(full, THRESHOLDS.removed)
     verdict, reason = _verdict(found, drawn, stability, varies, groups, environments, settings)
     if form.leaves_columns and at == full and wanted != full:
         reason = f"{reason} {_refused(~path[wanted], removed[wanted], groups, settings)}"
@@ -117,8 +115,8 @@ def decide(
         )
     if verdict != INVARIANT:
         found = other
-        levels = None if levels is None else (levels[1], levels[1])
-        drawn = curve(environments, found.line, reach, *met, found.lines, unit, levels)
+        start = None if start is None else (start[1], start[1])
+        drawn = reach_curve(environments, found.line, reach, *met, found.lines, unit, start)
     prices = column_prices(environments, found.support, groups, reach)
     scores = leave_one_out(environments, found.refit, names)
     return Decision(
@@ -139,7 +137,7 @@ def decide(
             ),
         ),
         drawn,
-        again.stability(full, THRESHOLDS.removed)
+        resampled.stability(full, THRESHOLDS.removed)
         if form.leaves_columns and chance is None
         else np.zeros(d),
         found.agreement,
@@ -147,7 +145,7 @@ def decide(
     )
 
 
-def _levels(measure: Measure, model: Model, plain: Model) -> tuple[float, float]:
+def _start(measure: Measure, model: Model, plain: Model) -> tuple[float, float]:
     """Squared errors of a model and of plain ERM, which is measured once where it is the model."""
     base = measure(plain.support, None, plain.multipliers)
     if model.support.all() and not (model.dense or model.multipliers.any()):
@@ -268,7 +266,7 @@ def _column_reason(
     if not support[j]:
         return f"Left out: taken back, it would raise {change}."
     if keep[j]:
-        return "Kept: asked for."
+        return "Kept: problem for."
     if margin[j] >= 0:
         return f"Kept: leaving it out would raise {change}."
     return (

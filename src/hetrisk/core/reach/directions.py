@@ -7,21 +7,28 @@ beta; the penalty asks it to be the same in all. It is a linear system, and does
 axes. Where only means shift it is anchor regression (Rothenhaeusler et al. 2021); k to infinity is
 the causal Dantzig (Rothenhaeusler, Buhlmann and Meinshausen 2019).
 
-The differences A_e - A and b_e - b are known up to sampling noise, and the noise is shrunk too.
-k stops growing where what it takes away is noise rather than difference
-(`hetrisk.core.reach.strength`).
+The differences A_e - A and b_e - b are known up to sampling noise, and the noise is shrunk too. So
+a strength is judged on rows it was not fitted to (`choose_strength`): beta_s from either half of
+the folds, its risk and the shifts of its gradient on the other. Past some strength the
+differences that are shrunk are those of the sample; on the other half the risk goes on rising and
+the shifts do not fall: there it stops.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.numerics.thresholds import Budget
-from hetrisk.core.reach.regret import Environments
+from hetrisk.core.reach.curve import Line
+from hetrisk.core.reach.regret import Environments, gradient_shift, risk_of
+from hetrisk.core.reach.resampling import halves, other_half, resamples
 
 # Of the path that orders columns.
-STRENGTHS: Budget[tuple[float, ...]] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+PATH_STRENGTHS: Budget[tuple[float, ...]] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+# Times the reach, of which the best is chosen.
+TRIED_STRENGTHS: Budget[tuple[float, ...]] = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 def fit_directions(environments: Environments, reach: float) -> FloatArray:
@@ -49,7 +56,7 @@ def direction_path(environments: Environments) -> list[FloatArray]:
     """How much each column (d,) still says as directions are shrunk: a row for each strength."""
     spread = np.sqrt(np.maximum(_variances(environments), 0.0))
     path = []
-    for strength in STRENGTHS:
+    for strength in PATH_STRENGTHS:
         coef = fit_directions(environments, strength)[1:]
         path.append(np.sqrt((coef**2).sum(axis=1)) * spread)
     return path
@@ -60,3 +67,37 @@ def _variances(environments: Environments) -> FloatArray:
     mean = environments.pooled[0, 1 : d + 1]
     variance: FloatArray = np.diag(environments.pooled)[1 : d + 1] - mean**2
     return variance
+
+
+def choose_strength(cells: list[CellMoments], environments: Environments, reach: float) -> float:
+    """The strength whose expected error at the reach is least on rows it was not fitted to."""
+    sides, losses = halves(cells, environments), []
+    for times in TRIED_STRENGTHS:
+        coef = other_half(fit_directions(sides, times * reach))
+        risk = risk_of(sides, coef)[:, 0]
+        worst = max(float(gradient_shift(sides, coef).mean(axis=0).max()), 0.0)
+        losses.append(float(risk.mean()) + reach**2 * worst)
+    return TRIED_STRENGTHS[int(np.argmin(losses))] * reach
+
+
+def direction_line(environments: Environments, coef: FloatArray) -> Line:
+    """Risk and shifts of gradient of a linear model (p, t) that uses directions of all columns.
+
+    For each resample, if there are any.
+    """
+    risk = risk_of(environments, coef)
+    shifts = np.maximum(gradient_shift(environments, coef), 0.0)
+    return Line(risk[..., 0], shifts, risk[..., 1:])
+
+
+def direction_lines(cells: list[CellMoments], environments: Environments, strength: float) -> Line:
+    """The same of directions shrunk so far, in each resample."""
+    batches = [
+        direction_line(drawn, fit_directions(drawn, strength))
+        for drawn in resamples(cells, environments)
+    ]
+    risk, shifts, own = (
+        np.concatenate([getattr(batch, name) for batch in batches])
+        for name in ("risk", "regrets", "own")
+    )
+    return Line(risk, shifts, own)

@@ -1,6 +1,6 @@
 """The forms an answer can take: columns left out, or directions shrunk.
 
-A form makes a model from what was asked and says how it does on other rows. A new one is a
+A form makes a model from what was problem and says how it does on other rows. A new one is a
 function here and a line in `FORMS`.
 """
 
@@ -15,24 +15,22 @@ import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.core.reach.account import (
-    Refit,
-    Resampled,
+from hetrisk.core.reach.curve import Line, model_line
+from hetrisk.core.reach.directions import (
+    choose_strength,
     direction_line,
     direction_lines,
-    model_line,
-    refit_columns,
+    fit_directions,
 )
-from hetrisk.core.reach.curve import Line
-from hetrisk.core.reach.directions import fit_directions
+from hetrisk.core.reach.leave_one_out import Refit
 from hetrisk.core.reach.regret import Environments, fit_set
-from hetrisk.core.reach.resampling import halves
-from hetrisk.core.reach.strength import choose_strength
+from hetrisk.core.reach.resampling import ResampledSets, halves
+from hetrisk.core.reach.set_errors import evaluate_sets
 from hetrisk.core.reach.weights import fit_weighted, weight_gains
 
 
 @dataclass(frozen=True)
-class Asked:
+class DecisionProblem:
     """What a form is made from.
 
     Attributes
@@ -41,7 +39,7 @@ class Asked:
     environments : the same environments side by side.
     reach : k.
     rivals : (m, d) the best sets of columns met, that of all columns among them.
-    again : nested sets of columns, and the rivals, on resampled rows.
+    resampled : nested sets of columns, and the rivals, on resampled rows.
     at, full : numbers of the set that was chosen, and of that of all columns.
     """
 
@@ -49,7 +47,7 @@ class Asked:
     environments: Environments
     reach: float
     rivals: BoolArray
-    again: Resampled
+    resampled: ResampledSets
     at: int
     full: int
 
@@ -78,37 +76,49 @@ class Model:
     dense: bool = False
 
 
-def columns(asked: Asked) -> Model:
+def columns(problem: DecisionProblem) -> Model:
     """Leave columns out, and answer to the rows that suffer most on those that stay."""
-    support, again = asked.again.sets[asked.at], asked.again
-    gains = weight_gains(halves(asked.cells, asked.environments), support, asked.reach)
+    support, resampled = problem.resampled.sets[problem.at], problem.resampled
+    gains = weight_gains(halves(problem.cells, problem.environments), support, problem.reach)
     # They are used where they pay on rows they were not fitted to.
-    strength = asked.reach if gains.mean() > 0.0 else 0.0
-    fit = fit_weighted(asked.environments, support, strength)
-    agreement = again.agreement(asked.at, asked.full)
-    resamples = _in_resamples(agreement, len(again.expected))
+    strength = problem.reach if gains.mean() > 0.0 else 0.0
+    fit = fit_weighted(problem.environments, support, strength)
+    agreement = resampled.agreement(problem.at, problem.full)
+    resamples = _in_resamples(agreement, len(resampled.expected))
     return Model(
         support,
         fit.coef,
         fit.multipliers,
-        model_line(asked.environments, fit.coef, support),
-        again.lines(asked.at, asked.full),
+        model_line(problem.environments, fit.coef, support),
+        resampled.lines(problem.at, problem.full),
         agreement,
         _on_halves(gains) if support.all() else resamples,
-        partial(refit_columns, rivals=asked.rivals, reach=asked.reach, strength=strength),
+        partial(refit_columns, rivals=problem.rivals, reach=problem.reach, strength=strength),
     )
 
 
-def directions(asked: Asked) -> Model:
+def refit_columns(
+    rest: Environments, rivals: BoolArray, reach: float, strength: float
+) -> FloatArray:
+    """Choose anew among the best sets met, and the weights anew, as strong as they were."""
+    full = int(rivals.all(axis=1).argmax())
+    best = evaluate_sets(rest, rivals).best(reach, full)
+    coef = np.empty((len(best), 1 + rest.n_columns, rest.n_targets))
+    for i in np.unique(best):
+        coef[best == i] = fit_weighted(rest.some(best == i), rivals[i], strength).coef
+    return coef
+
+
+def directions(problem: DecisionProblem) -> Model:
     """Shrink directions of all columns."""
-    environments = asked.environments
-    strength = choose_strength(asked.cells, environments, asked.reach)
+    environments = problem.environments
+    strength = choose_strength(problem.cells, environments, problem.reach)
     if strength == 0.0:
-        return plain(asked)
+        return plain(problem)
     coef = fit_directions(environments, strength)
-    _, other = asked.again.lines(asked.full, asked.full)
-    lines = (direction_lines(asked.cells, environments, strength), other)
-    ours, theirs = (line.expected(np.array([asked.reach])) for line in lines)
+    _, other = problem.resampled.lines(problem.full, problem.full)
+    lines = (direction_lines(problem.cells, environments, strength), other)
+    ours, theirs = (line.expected(np.array([problem.reach])) for line in lines)
     agreement = float((ours <= theirs).mean())
     return Model(
         np.ones(environments.n_columns, dtype=bool),
@@ -123,16 +133,16 @@ def directions(asked: Asked) -> Model:
     )
 
 
-def plain(asked: Asked) -> Model:
+def plain(problem: DecisionProblem) -> Model:
     """Plain ERM on all columns."""
-    full = np.ones(asked.environments.n_columns, dtype=bool)
-    coef = fit_set(asked.environments, full).coef[0]
+    full = np.ones(problem.environments.n_columns, dtype=bool)
+    coef = fit_set(problem.environments, full).coef[0]
     return Model(
         full,
         coef,
-        np.zeros(len(asked.environments.rows)),
-        model_line(asked.environments, coef, full),
-        asked.again.lines(asked.full, asked.full),
+        np.zeros(len(problem.environments.rows)),
+        model_line(problem.environments, coef, full),
+        problem.resampled.lines(problem.full, problem.full),
         1.0,
         "on all rows",
         lambda rest: fit_set(rest, full).coef[:, 0],
@@ -159,7 +169,7 @@ class Form:
         all of them; empty where columns leave.
     """
 
-    make: Callable[[Asked], Model]
+    make: Callable[[DecisionProblem], Model]
     sentence: str = ""
 
     @property

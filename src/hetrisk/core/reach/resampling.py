@@ -9,14 +9,19 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
-from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.numerics.thresholds import Budget, Constant
+from hetrisk.core.numerics.floors import EQUAL
+from hetrisk.core.numerics.named_numbers import Budget, Constant
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.heterogeneity import completed
 from hetrisk.core.reach.regret import Environments, combined
+from hetrisk.core.reach.set_errors import SetErrors, evaluate_path, evaluate_sets, joined
 
 RESAMPLES: Budget[int] = 50  # from the moments of folds: they take less time than the fit
 SPLITS: Budget[int] = 4  # of the folds into halves
@@ -73,3 +78,75 @@ def _of_folds(
             )
         )
     return combined(parts)
+
+
+@dataclass(frozen=True)
+class ResampledSets:
+    """Sets of columns on resampled rows.
+
+    Attributes
+    ----------
+    sets : (m, d).
+    reach : that they compete at.
+    errors : of the sets, in each of B resamples.
+    """
+
+    sets: BoolArray
+    reach: float
+    errors: SetErrors
+
+    @cached_property
+    def expected(self) -> FloatArray:
+        """(B, m) error of each set at the reach, in each resample."""
+        return self.errors.expected(self.reach)
+
+    def stability(self, full: int, removed: float) -> FloatArray:
+        """(d,) share of resamples in whose best set each column is missing.
+
+        ``full`` is the set of all columns; another counts where it removes at least the share
+        ``removed`` of the mean regret.
+        """
+        best = self.sets[self.errors.best(self.reach, full, removed)]
+        share: FloatArray = (~best).mean(axis=0)
+        return share
+
+    def agreement(self, chosen: int, other: int) -> float:
+        """Share of resamples in which one set does at least as well as another."""
+        ahead = self.expected[:, chosen] <= self.expected[:, other] * (1.0 + EQUAL)
+        return float(ahead.mean())
+
+    def within_one_error(self, eligible: BoolArray) -> int:
+        """Of the first sets: the last ``eligible`` (m,) one that does as well as the first of all.
+
+        As well is within one standard error of the difference, over the resamples.
+        """
+        best = 0
+        for i in np.flatnonzero(eligible):
+            gap = self.expected[:, i] - self.expected[:, 0]
+            if gap.mean() <= gap.std(ddof=1):
+                best = int(i)
+        return best
+
+    def lines(self, chosen: int, other: int) -> tuple[Line, Line]:
+        """Risk and regrets of two sets in the resamples."""
+        first, second = (
+            Line(self.errors.risk[:, i], self.errors.regrets[:, i], self.errors.own[:, i])
+            for i in (chosen, other)
+        )
+        return first, second
+
+
+def resample_sets(
+    cells: list[CellMoments],
+    environments: Environments,
+    path: BoolArray,
+    rivals: BoolArray,
+    reach: float,
+) -> ResampledSets:
+    """Let sets of columns compete again in each resample: nested ones, then any others."""
+    others = [s for s in rivals if not (path == s).all(axis=1).any()]
+    batches = []
+    for drawn in resamples(cells, environments):
+        found = evaluate_path(drawn, path)
+        batches.append(found.beside(evaluate_sets(drawn, others)) if others else found)
+    return ResampledSets(np.vstack([path, *others]), reach, joined(batches))

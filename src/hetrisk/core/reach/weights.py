@@ -23,11 +23,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.reach.regret import Environments, Fits, fit_set, regret_of, risk_of
 from hetrisk.core.reach.resampling import BATCH, other_half
-from hetrisk.core.reach.settings import SETTINGS
+from hetrisk.core.reach.thresholds import REACH_THRESHOLDS
 
 STEPS: Budget[int] = 60  # of the ascent on the multipliers
 # Of the mean square of what is fitted: a duality gap below which it stops.
@@ -132,7 +132,7 @@ def _problem(environments: Environments, fits: Fits, columns: BoolArray) -> _Pro
     moments = moments.reshape(*moments.shape[:-2], -1)
     explained = (fits.coef * b).sum(axis=(-2, -1))[..., 1:]
     scale = np.where(environments.share > 0.0, explained, 0.0).max(axis=-1)
-    most = environments.share / SETTINGS.tail
+    most = environments.share / REACH_THRESHOLDS.tail
     return _Problem(moments, explained - fits.chance, chosen, most, scale)
 
 
@@ -149,7 +149,7 @@ def _objective(
 ) -> FloatArray:
     """Risk plus k^2 times the tail of the regrets beyond chance."""
     beyond = regret_of(environments, coef, fits) - fits.chance
-    tail = (heaviest(beyond, environments.share / SETTINGS.tail) * beyond).sum(axis=-1)
+    tail = (heaviest(beyond, environments.share / REACH_THRESHOLDS.tail) * beyond).sum(axis=-1)
     objective: FloatArray = risk_of(environments, coef)[..., 0] + reach**2 * tail
     return objective
 

@@ -21,8 +21,8 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, Rows, RowSource
-from hetrisk.core.sources.base import COPY, Case, Finding, Question, mask_of, nothing_found
 from hetrisk.core.sources.effect import roles
+from hetrisk.core.sources.question import COPY, Case, Finding, Question, mask_of, nothing_found
 
 
 @dataclass(frozen=True)

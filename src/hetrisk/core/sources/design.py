@@ -11,7 +11,7 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 Single = NDArray[np.float32]
 
 
-class Design:
+class BatchDesign:
     """Columns (n, p) that many targets are regressed on, the constant first.
 
     Attributes
@@ -36,9 +36,9 @@ class Design:
         """Number of columns p, the constant included."""
         return int(self.Z.shape[1])
 
-    def rows(self, index: IntArray) -> Design:
+    def rows(self, index: IntArray) -> BatchDesign:
         """Return the design of some rows."""
-        part = object.__new__(Design)
+        part = object.__new__(BatchDesign)
         part.Z = np.ascontiguousarray(self.Z[index])
         part.products = np.ascontiguousarray(self.products[index])
         part.weight = self.weight[index] / self.weight[index].sum()

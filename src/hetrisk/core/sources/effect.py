@@ -27,7 +27,8 @@ from hetrisk.core.numerics.dependence import dependence
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
-from hetrisk.core.sources.base import (
+from hetrisk.core.sources.mechanism import mechanism_p_values, target_basis
+from hetrisk.core.sources.question import (
     EFFECT,
     Case,
     Finding,
@@ -37,9 +38,8 @@ from hetrisk.core.sources.base import (
     p_text,
     some_of,
 )
-from hetrisk.core.sources.mechanism import mechanism_p_values, target_basis
+from hetrisk.core.sources.scale_mixture import SpreadPartition, by_spread
 from hetrisk.core.sources.score import ROWS, Score, SlopePartition, gain_pass, score
-from hetrisk.core.sources.spread import SpreadPartition, by_spread
 from hetrisk.core.sources.terms import two_valued
 
 

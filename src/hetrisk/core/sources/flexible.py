@@ -16,13 +16,13 @@ import numpy as np
 
 from hetrisk.core.numerics.families import Gaussian
 from hetrisk.core.numerics.floors import LEAST_SCALE, OWN_SHARE, ROUNDING, TINY
+from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
-from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.numerics.working import WorkingFit, working_fit
-from hetrisk.core.settings import THRESHOLDS, Thresholds
-from hetrisk.core.sources.design import Design
+from hetrisk.core.sources.design import BatchDesign
 from hetrisk.core.sources.slopes import one_regression
 from hetrisk.core.sources.terms import Term, choose_terms, term_values
+from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 
 MOST_SCALES: Budget[int] = 10  # columns that the size of the noise may follow
 BIN_ROWS: Budget[int] = 60  # rows that a size of the noise is the mean of
@@ -169,7 +169,7 @@ def _efficient_fits(
     spread = np.where(spread > ROUNDING, spread, 1.0)
     Z = np.column_stack([np.ones(len(columns)), (columns - centre) / spread])
     mask = np.ones((len(Y), Z.shape[1]), dtype=bool)
-    fitted = one_regression(Design(Z, weight), np.asarray(Y, dtype=np.float32), mask)
+    fitted = one_regression(BatchDesign(Z, weight), np.asarray(Y, dtype=np.float32), mask)
     coef = fitted.coef.astype(np.float64)
     means = coef @ Z.T
     # The first part of the noise has mean zero; the whole noise need not.

@@ -24,9 +24,17 @@ import numpy as np
 
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
-from hetrisk.core.numerics.thresholds import Budget
-from hetrisk.core.sources.base import (
+from hetrisk.core.sources.candidate_sets import (
+    EnvironmentGrams,
+    environment_grams,
+    proposed_sets,
+    regrets,
+    units_of,
+)
+from hetrisk.core.sources.effect import roles
+from hetrisk.core.sources.question import (
     HIDDEN,
     Case,
     Finding,
@@ -35,15 +43,7 @@ from hetrisk.core.sources.base import (
     nothing_found,
     p_text,
 )
-from hetrisk.core.sources.effect import roles
 from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
-from hetrisk.core.sources.sets import (
-    EnvironmentGrams,
-    environment_grams,
-    proposed_sets,
-    regrets,
-    units_of,
-)
 from hetrisk.core.sources.slopes import gains_from
 
 DOUBTED: Budget[int] = 6  # units of which every subset is looked at

@@ -16,12 +16,12 @@ import numpy as np
 
 from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments, cell_moments
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, RowSource
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.result import HintColumn
 from hetrisk.core.sources.levels import (
+    LEVEL_THRESHOLDS,
     MOST_CELLS,
-    SETTINGS,
     Intervals,
     Levels,
     Merged,
@@ -84,7 +84,7 @@ def _along_values(
     cells = cell_moments(rows, family, base, FOLDS)
     names = _interval_names(cuts, known, column.kind)
     found: list[Proposal] = []
-    for most in (SETTINGS.most_bins, 2):
+    for most in (LEVEL_THRESHOLDS.most_bins, 2):
         merged = _beside_missing(cells, names, most, column.missing)
         how = f"{len(merged.names)} intervals"
         if not any(len(merged.names) == len(other.names) for other in found):
@@ -96,7 +96,7 @@ def _seasons(
     rows: RowSource, family: Family, column: HintColumn, position: int, known: FloatArray
 ) -> list[Proposal]:
     found = []
-    if np.ptp(known) >= SETTINGS.season_days:
+    if np.ptp(known) >= LEVEL_THRESHOLDS.season_days:
         quarter = (np.arange(12) + 1) % 12 // 3
         found += _seasonal(rows, family, column, Months(position, 12), quarter, QUARTERS)
     weekend = (np.arange(7) >= 5).astype(int)

@@ -3,11 +3,11 @@
 Such a partition is not made from y, so its environments can be tested by ordinary inference. What
 has to be decided is how fine it may be: each environment is judged by a regression of its own,
 and the worst of many noisy regressions is always bad. On average an environment must hold some
-rows for each coefficient (`LevelSettings`). Where there are more environments than that allows,
+rows for each coefficient (`LevelThresholds`). Where there are more environments than that allows,
 
 * levels with an order (years, quantiles of a number) are merged with their neighbours;
 * levels without one (hundreds of sites) fall into a few *kinds*: a mixture of regressions in which
-  all rows of a level share their component (`hetrisk.core.mixture.groups`). A level is assigned by
+  all rows of a level share their component (`hetrisk.core.mixture.kinds`). A level is assigned by
   one half of its rows and judged by the other, so that kinds, too, are not made from the y they
   are judged by.
 """
@@ -19,10 +19,10 @@ from typing import Final
 
 import numpy as np
 
-from hetrisk.core.mixture.groups import assign_kinds
+from hetrisk.core.mixture.kinds import assign_kinds
 from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments
+from hetrisk.core.numerics.named_numbers import Budget, derived, measured, threshold
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
-from hetrisk.core.numerics.thresholds import Budget, derived, measured, threshold
 
 MANY_LEVELS: Budget[int] = 60  # levels beyond which the folds are made of whole levels
 MOST_CELLS: Budget[float] = 4e7  # numbers that the moments of all levels may take
@@ -30,7 +30,7 @@ NAMED: Budget[int] = 2  # levels that the name of several together mentions
 
 
 @dataclass(frozen=True)
-class LevelSettings:
+class LevelThresholds:
     """How fine a partition by what rows carry may be."""
 
     rows_a_coefficient: float = threshold(
@@ -55,7 +55,7 @@ class LevelSettings:
     )
 
 
-SETTINGS: Final = LevelSettings()
+LEVEL_THRESHOLDS: Final = LevelThresholds()
 
 
 @dataclass(frozen=True)
@@ -259,11 +259,13 @@ def _merged(cells: CellMoments, lookup: IntArray, names: tuple[str, ...]) -> Mer
 def _most_environments(cells: CellMoments) -> int:
     """As many as leave enough rows a coefficient on average; at least two may be compared."""
     coefficients = cells.gram.shape[-1] - 1
-    return max(2, int(cells.effective_rows.sum() / (SETTINGS.rows_a_coefficient * coefficients)))
+    return max(
+        2, int(cells.effective_rows.sum() / (LEVEL_THRESHOLDS.rows_a_coefficient * coefficients))
+    )
 
 
 def _least_rows(cells: CellMoments) -> float:
-    return SETTINGS.least_rows_a_coefficient * float(cells.gram.shape[-1] - 1)
+    return LEVEL_THRESHOLDS.least_rows_a_coefficient * float(cells.gram.shape[-1] - 1)
 
 
 def _span_names(names: tuple[str, ...], groups: list[int]) -> tuple[str, ...]:

@@ -27,9 +27,9 @@ from scipy.stats import chi2, ncx2
 
 from hetrisk.core.numerics.families import Family, Multinomial
 from hetrisk.core.numerics.floors import EQUAL, NEARLY_SINGULAR, TINY, TINY_ROOT
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Summed
-from hetrisk.core.numerics.thresholds import Budget
-from hetrisk.core.settings import THRESHOLDS
+from hetrisk.core.thresholds import THRESHOLDS
 
 # Features, and spreads, that one effect is set against: those farthest from normal.
 WITNESSES: Budget[int] = 50

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hetrisk.core.numerics.cells import Assignment, CellMoments, cell_moments
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import RowSource
-from hetrisk.core.result import Labels
+from hetrisk.core.result import NamedEnvironments
 from hetrisk.core.sources.levels import Carried, Levels, merge_ordered, merge_unordered, n_folds
 from hetrisk.core.sources.proposal import NAMED, Proposal, proposed
 
 NAME = "environments"
 
 
-def assignment(labels: Labels) -> Assignment:
+def assignment(labels: NamedEnvironments) -> Assignment:
     """Where rows say that they belong."""
     if labels.position is None:
         return Carried(len(labels.names))
@@ -20,7 +20,7 @@ def assignment(labels: Labels) -> Assignment:
 
 
 def named(
-    rows: RowSource, family: Family, labels: Labels, known: CellMoments | None = None
+    rows: RowSource, family: Family, labels: NamedEnvironments, known: CellMoments | None = None
 ) -> Proposal:
     """The partition that the labels make; where they are too many, neighbours or kinds of them.
 

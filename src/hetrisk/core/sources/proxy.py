@@ -27,11 +27,10 @@ import numpy as np
 from hetrisk.core.numerics.families import Bernoulli, Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.multiplicity import holm
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.numerics.working import working_fit
-from hetrisk.core.settings import Thresholds
-from hetrisk.core.sources.base import (
+from hetrisk.core.sources.question import (
     PROXY,
     Case,
     Finding,
@@ -42,6 +41,7 @@ from hetrisk.core.sources.base import (
 )
 from hetrisk.core.sources.score import ROWS, Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import Term, choose_terms, term_values, two_valued
+from hetrisk.core.thresholds import Thresholds
 
 TERM_ROWS: Budget[int] = 4000  # of the sample, that terms are chosen on
 

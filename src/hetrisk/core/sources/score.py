@@ -21,14 +21,14 @@ from scipy.stats import t as student
 
 from hetrisk.core.numerics.families import Gaussian
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
+from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
-from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.numerics.working import working_fit
-from hetrisk.core.settings import THRESHOLDS, Thresholds
-from hetrisk.core.sources.design import Design
+from hetrisk.core.sources.design import BatchDesign
 from hetrisk.core.sources.flexible import Population, drawn_units, fit_population
 from hetrisk.core.sources.slopes import Noise, OneRegression, TwoSlopes, gains
+from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 
 ROWS: Budget[int] = 4000  # of a sample, that a column is scored on
 MIXED: Budget[int] = 24  # columns that may have two slopes; in wider tables those that matter most
@@ -162,7 +162,7 @@ class Score:
     null: FloatArray
     columns: Columns
     target: int
-    design: Design
+    design: BatchDesign
     found: TwoSlopes
     single: OneRegression
     draws: FloatArray
@@ -219,7 +219,7 @@ def score(
     own = np.append(groups, groups.max(initial=0) + 1)[support]
     population = fit_population(seen, own, thresholds)
     columns = _columns(seen, population, support, mixed)
-    design = Design(columns(table), rows.weight)
+    design = BatchDesign(columns(table), rows.weight)
     random = np.random.default_rng(SEED)
     draws, units = drawn_units(seen, population, FIRST, block, random)
     gain, two, one = gains(design, _blurred(np.vstack([population.unit[None], units]), random))

@@ -27,10 +27,10 @@ from hetrisk.core.numerics.floors import (
     SHARED_VARIANCE,
     SINGLE_TINY,
 )
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Budget
-from hetrisk.core.settings import THRESHOLDS
-from hetrisk.core.sources.design import Design, Single
+from hetrisk.core.sources.design import BatchDesign, Single
+from hetrisk.core.thresholds import THRESHOLDS
 
 TAIL: Budget[float] = 0.15  # share of the rows that a start gives to the second slope
 SHORT: Budget[int] = 4  # iterations of a start
@@ -142,7 +142,11 @@ def _log_normal(left: Single, variance: Single, share: Single) -> Single:
 
 
 def one_regression(
-    design: Design, Y: Single, mask: BoolArray, iterations: int = ONE_LONG, tol: float = ONE_TOL
+    design: BatchDesign,
+    Y: Single,
+    mask: BoolArray,
+    iterations: int = ONE_LONG,
+    tol: float = ONE_TOL,
 ) -> OneRegression:
     """Fit one regression to each target: the best of three starts, wide or skewed either way."""
     w, starts = design.weight, 3
@@ -211,7 +215,7 @@ class _Running:
 
 
 def two_slopes(
-    design: Design,
+    design: BatchDesign,
     Y: Single,
     second: Single,
     noise: Noise,
@@ -282,7 +286,7 @@ def _store(
     done.second[place] = (shares[2] + shares[3])[which]
 
 
-def _maximise(design: Design, run: _Running, shares: list[Single], left: list[Single]) -> None:
+def _maximise(design: BatchDesign, run: _Running, shares: list[Single], left: list[Single]) -> None:
     """Weights, noise, then slopes: each the best given the others."""
     w = design.weight
     weights = np.stack([s @ w for s in shares])
@@ -315,7 +319,7 @@ def _maximise(design: Design, run: _Running, shares: list[Single], left: list[Si
 
 
 def gains(
-    design: Design, Y: FloatArray, mask: BoolArray | None = None
+    design: BatchDesign, Y: FloatArray, mask: BoolArray | None = None
 ) -> tuple[FloatArray, TwoSlopes, OneRegression]:
     """(B,) gain in mean log likelihood of two slopes over one regression, and both.
 
@@ -355,7 +359,7 @@ def gains(
 
 
 def gains_from(
-    design: Design, y: FloatArray, second: Single, mask: BoolArray
+    design: BatchDesign, y: FloatArray, second: Single, mask: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """(B,) the same gains for one target and many sets of columns, from known shares (n,).
 
@@ -369,7 +373,7 @@ def gains_from(
     return gain, one.noise.one.astype(np.float64)
 
 
-def _starts(design: Design, left: Single) -> Single:
+def _starts(design: BatchDesign, left: Single) -> Single:
     """(B, 2 p - 1, n) shares of the second slope to start from."""
     sd = np.sqrt(np.maximum((left * left) @ design.weight, np.float32(ROUNDING)))
     far = np.clip(left / _col(sd), -THRESHOLDS.far, THRESHOLDS.far)

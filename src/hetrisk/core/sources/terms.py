@@ -19,10 +19,10 @@ from scipy.special import ndtri
 
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import MOST_LEVERAGE, OWN_SHARE, TINY
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.numerics.working import WorkingFit, working_fit
-from hetrisk.core.settings import THRESHOLDS
+from hetrisk.core.thresholds import THRESHOLDS
 
 MOST_TERMS: Budget[int] = 16
 # Quantiles at which one column may step or bend.

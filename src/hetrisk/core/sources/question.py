@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
-from hetrisk.core.numerics.thresholds import Constant
-from hetrisk.core.settings import Thresholds
-from hetrisk.core.sources.sets import EnvironmentGrams
+from hetrisk.core.sources.candidate_sets import EnvironmentGrams
+from hetrisk.core.thresholds import Thresholds
 
 LEAST_SHOWN: Constant[float] = 0.0001  # of p-values
 HIDDEN, PROXY, EFFECT, COPY = "hidden", "proxy", "effect", "label copy"

@@ -13,7 +13,7 @@ import numpy as np
 
 from hetrisk.core.mixture.mixture import MixtureParameters
 from hetrisk.core.numerics.cells import Assignment
-from hetrisk.core.numerics.comparison import environment_fits, moment_fits
+from hetrisk.core.numerics.environment_fits import environment_fits, moment_fits
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.multiplicity import holm, normal_score
@@ -23,10 +23,10 @@ from hetrisk.core.pricing import (
     error_unit,
     step,
 )
+from hetrisk.core.reach.brier import BrierScores
 from hetrisk.core.reach.decision import Decision, Measure, decide
 from hetrisk.core.reach.forms import FORMS
 from hetrisk.core.reach.heterogeneity import Heterogeneity, heterogeneity
-from hetrisk.core.reach.levels import Levels
 from hetrisk.core.reach.regret import Environments, combined
 from hetrisk.core.reach.resampling import RESAMPLES
 from hetrisk.core.result import (
@@ -35,14 +35,14 @@ from hetrisk.core.result import (
     SearchSettings,
     SourceRecord,
 )
-from hetrisk.core.settings import THRESHOLDS
 from hetrisk.core.sources.hinted import hinted
 from hetrisk.core.sources.named import named
 from hetrisk.core.sources.proposal import NAMED, Proposal
+from hetrisk.core.thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)
-class Tested:
+class TestedSource:
     """A source and the partition of it that differs most; ``p_value`` is corrected."""
 
     proposal: Proposal
@@ -53,7 +53,7 @@ class Tested:
 
 def test_sources(
     rows: RowSource, family: Family, settings: SearchSettings, level: float
-) -> list[Tested]:
+) -> list[TestedSource]:
     """Test every source: the best of its partitions, corrected for their number (Bonferroni)
     and, over the sources, by Holm's step-down rule; all of them together at ``level``.
     """
@@ -69,18 +69,18 @@ def test_sources(
             best.append((several[first], found[first], p_value))
     corrected = holm(np.array([p for _, _, p in best]))
     return [
-        Tested(proposal, found, float(p), bool(p < level))
+        TestedSource(proposal, found, float(p), bool(p < level))
         for (proposal, found, _), p in zip(best, corrected, strict=True)
     ]
 
 
-def decided(
+def decide_given(
     rows: RowSource,
     family: Family,
     groups: IntArray,
     settings: SearchSettings,
-    tested: list[Tested],
-    used: list[Tested],
+    tested: list[TestedSource],
+    used: list[TestedSource],
 ) -> SearchResult:
     environments = combined([t.found.environments for t in used])
     names = tuple(name for t in used for name in _held_names(t))
@@ -125,18 +125,18 @@ def _measure(
     rows: RowSource,
     family: Family,
     environments: Environments,
-    used: list[Tested],
+    used: list[TestedSource],
     reach: float,
 ) -> Measure | None:
     """For labels: the squared error of a model out of fold."""
-    levels = Levels.of(rows, family)
-    if levels is None:
+    brier = BrierScores.of(rows, family)
+    if brier is None:
         return None
 
     def measure(support: BoolArray, scores: FloatArray | None, multipliers: FloatArray) -> float:
         if scores is not None:
-            return levels.directions(scores)
-        return levels.columns(support, _row_factors(multipliers, environments, used, reach))
+            return brier.directions(scores)
+        return brier.columns(support, _row_factors(multipliers, environments, used, reach))
 
     return measure
 
@@ -145,13 +145,13 @@ def _shrunk(verdict: str, settings: SearchSettings) -> bool:
     return not FORMS[settings.form].leaves_columns and verdict == INVARIANT
 
 
-def _held_names(tested: Tested) -> tuple[str, ...]:
+def _held_names(tested: TestedSource) -> tuple[str, ...]:
     held = tested.proposal.merged.cells.held
     return tuple(n for n, h in zip(tested.proposal.names, held, strict=True) if h)
 
 
 def source_record(
-    tested: Tested, settings: SearchSettings, blamed: int | None = None
+    tested: TestedSource, settings: SearchSettings, blamed: int | None = None
 ) -> SourceRecord:
     """What a source showed; ``blamed`` is the column that left on its account, where one did.
 
@@ -190,7 +190,7 @@ def _blamed(decision: Decision) -> int | None:
     return int(left[np.argmax(decision.evidence.regret[left])]) if len(left) else None
 
 
-def _most_about(tested: Tested) -> int | None:
+def _most_about(tested: TestedSource) -> int | None:
     """The column whose coefficient differs most surely; None where none does by itself."""
     p_values = tested.found.column_p_values
     column = int(np.argmin(p_values)) if len(p_values) else None
@@ -233,7 +233,7 @@ class AssignedPartition(Partition):
         return np.where(codes[:, None] >= 0, known, 1.0 / self.n_environments)
 
 
-def _partition(rows: RowSource, family: Family, tested: Tested) -> Partition:
+def _partition(rows: RowSource, family: Family, tested: TestedSource) -> Partition:
     """The environments of a source, with a regression in each to place other rows by."""
     assignment = tested.proposal.assignment
     carried = AssignedPartition(assignment, _no_mixture(assignment.n_environments, family))
@@ -276,7 +276,7 @@ class RowFactors:
 
 
 def _row_factors(
-    multipliers: FloatArray, environments: Environments, used: list[Tested], reach: float
+    multipliers: FloatArray, environments: Environments, used: list[TestedSource], reach: float
 ) -> Callable[[Rows], FloatArray] | None:
     if not multipliers.any():
         return None

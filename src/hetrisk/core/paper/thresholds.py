@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from hetrisk.core.numerics.thresholds import conventional, measured, threshold
+from hetrisk.core.numerics.named_numbers import conventional, measured, threshold
 
 LOG = "[invariant prediction](research/invariant-prediction.md), "
 
 
 @dataclass(frozen=True)
-class GateSettings:
+class GateThresholds:
     """What the choice of gates and penalties decides by."""
 
     stable_spread: float = threshold(
@@ -85,4 +85,4 @@ class GateSettings:
     )
 
 
-SETTINGS: Final = GateSettings()
+GATE_THRESHOLDS: Final = GateThresholds()

@@ -16,8 +16,8 @@ import numpy as np
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.regret import Environments
-from hetrisk.core.reach.swept import SweptFit
-from hetrisk.core.settings import THRESHOLDS
+from hetrisk.core.reach.sweep import SweptFit
+from hetrisk.core.thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ import numpy as np
 
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import ROUNDING
+from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import BoolArray, IntArray, Rows, RowSource
-from hetrisk.core.numerics.thresholds import Budget, Constant
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSEARCHED, UNSTABLE
-from hetrisk.core.settings import THRESHOLDS, Thresholds
-from hetrisk.core.sources.base import Answer, Case, Finding, Question
 from hetrisk.core.sources.copies import LabelCopy
 from hetrisk.core.sources.effect import Effect
 from hetrisk.core.sources.hidden import Hidden
 from hetrisk.core.sources.proxy import Proxy
+from hetrisk.core.sources.question import Answer, Case, Finding, Question
+from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 
 SAMPLE_ROWS: Budget[int] = 10_000  # rows the questions are asked of, before all rows confirm
 SEED: Constant[int] = 0  # of that sample, and of the order of its rows

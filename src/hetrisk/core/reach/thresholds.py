@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from hetrisk.core.numerics.thresholds import conventional, measured, threshold
+from hetrisk.core.numerics.named_numbers import conventional, measured, threshold
 
 
 @dataclass(frozen=True)
-class ReachSettings:
+class ReachThresholds:
     """What the decision, and the band about its curve, go by."""
 
     tail: float = threshold(
@@ -47,4 +47,4 @@ class ReachSettings:
     )
 
 
-SETTINGS: Final = ReachSettings()
+REACH_THRESHOLDS: Final = ReachThresholds()

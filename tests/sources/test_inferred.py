@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hetrisk import HRMRegressor
-from hetrisk.core import untold
+from hetrisk.core import inferred
 from hetrisk.core.pricing import priced
 from hetrisk.datasets import load_task
 from hetrisk.estimators.base import UnstableWarning
@@ -25,7 +25,7 @@ from hetrisk.estimators.base import UnstableWarning
 def test_columns_that_stay_on_other_rows_do_not_leave(monkeypatch, changed, said):
     task = load_task("flipping_cause", seed=0, visible=False)
     assert HRMRegressor().fit(task.train.X, task.train.y).verdict_ == "invariant"
-    monkeypatch.setattr(untold, "priced", lambda *given: replace(priced(*given), **changed))
+    monkeypatch.setattr(inferred, "priced", lambda *given: replace(priced(*given), **changed))
     with pytest.warns(UnstableWarning, match="does not hold on other rows"):
         model = HRMRegressor().fit(task.train.X, task.train.y)
     assert model.verdict_ == "unstable"

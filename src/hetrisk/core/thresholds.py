@@ -11,8 +11,8 @@ from typing import Final
 
 from scipy.special import ndtri
 
-from hetrisk.core.numerics.dependence import SETTINGS as DEPENDENCE
-from hetrisk.core.numerics.thresholds import assumed, conventional, measured, threshold
+from hetrisk.core.numerics.dependence import DEPENDENCE_THRESHOLDS
+from hetrisk.core.numerics.named_numbers import assumed, conventional, measured, threshold
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Thresholds:
     @property
     def certain(self) -> float:
         """Normal score at which something is taken to be so, as a dependence between columns is."""
-        return float(ndtri(1.0 - DEPENDENCE.depends / 2.0))
+        return float(ndtri(1.0 - DEPENDENCE_THRESHOLDS.depends / 2.0))
 
     def rows_needed(self, n_columns: int) -> int:
         """Rows below which nothing is searched for."""

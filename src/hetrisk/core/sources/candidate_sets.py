@@ -14,8 +14,8 @@ from functools import lru_cache, partial
 import numpy as np
 
 from hetrisk.core.numerics.floors import RIDGE, TINY
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Budget
 
 # Strengths of a shift to propose for.
 REACHES: Budget[tuple[float, ...]] = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from hetrisk.core.numerics.thresholds import conventional, derived, threshold
+from hetrisk.core.numerics.named_numbers import conventional, derived, threshold
 
 
 @dataclass(frozen=True)
-class DriftSettings:
+class DriftThresholds:
     """What counts as outside, and as known well enough to speak of its strength."""
 
     room: float = threshold(
@@ -24,4 +24,4 @@ class DriftSettings:
     )
 
 
-SETTINGS: Final = DriftSettings()
+DRIFT_THRESHOLDS: Final = DriftThresholds()

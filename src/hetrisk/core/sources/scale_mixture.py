@@ -19,9 +19,9 @@ from scipy.special import logsumexp
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TIED_VARIANCE, TINY
 from hetrisk.core.numerics.iteration import iterate
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
-from hetrisk.core.numerics.thresholds import Budget
 from hetrisk.core.sources.mechanism import target_basis
 
 # Variances that EM starts from, times that of all rows. With three environments the price is within

@@ -18,8 +18,8 @@ import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR, RIDGE, TINY
+from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray
-from hetrisk.core.numerics.thresholds import Budget, Constant
 
 MOST_KINDS: Budget[int] = 3
 STARTS: Budget[int] = 6

@@ -29,13 +29,13 @@ from hetrisk.core.result import (
     SearchSettings,
     SourceRecord,
 )
-from hetrisk.core.sources.ask import ask
-from hetrisk.core.sources.base import Answer, Finding
+from hetrisk.core.sources.candidate_sets import EnvironmentGrams
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
-from hetrisk.core.sources.sets import EnvironmentGrams
+from hetrisk.core.sources.question import Answer, Finding
+from hetrisk.core.sources.questions import ask
 
 
-def ask_the_rows(
+def search_inferred(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings, level: float
 ) -> SearchResult:
     """Ask the rows, all tests together at ``level``, and price the answer."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hetrisk.core.numerics.comparison import environment_fits, instability
+from hetrisk.core.numerics.environment_fits import environment_fits, instability
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
 from hetrisk.core.paper.invariance import InvarianceProblem

@@ -18,8 +18,8 @@ from hetrisk.core.numerics.cells import folds
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm, fit_glms
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, Rows, RowSource
-from hetrisk.core.numerics.thresholds import Budget
 
 N_FOLDS: Budget[int] = 5
 MOST_ROWS: Budget[int] = 20_000  # drawn from more: an error to three digits needs no more
@@ -61,14 +61,14 @@ def _others(rows: Rows, n: int) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Levels:
+class BrierScores:
     """Measured errors of models of labels, on a sample of the rows."""
 
     rows: Rows
     family: Family
 
     @classmethod
-    def of(cls, rows: RowSource, family: Family) -> Levels | None:
+    def of(cls, rows: RowSource, family: Family) -> BrierScores | None:
         """For labels; numbers have their error from moments."""
         return None if family.closed_form else cls(rows.sample(MOST_ROWS, 0), family)
 
