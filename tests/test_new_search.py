@@ -90,7 +90,7 @@ class Suspicious(Question):
         return True
 
     def propose(self, case):
-        return mask_of(case.support[-1:], len(case.left))
+        return mask_of(case.support[-1:], len(case.excluded))
 
     def test(self, case, proposal):
         doubted = nothing_found(self, case, 1.0, "The last column is never to be trusted.")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from hetrisk.core.numerics.rows import Rows, Summed, side_by_side
+from hetrisk.core.numerics.rows import Rows, Summed, wide_view
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ def test_length_of_rows():
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_rows_side_by_side_are_the_same_numbers_in_the_same_columns(n, order):
     table = np.asarray(np.random.default_rng(0).normal(size=(n, 3)), order=order)
-    wide, beside = side_by_side(table)
+    wide, n_wide = wide_view(table)
     assert np.array_equal(wide.reshape(n, 3), table)
-    moved = (wide - np.tile([1.0, 2.0, 3.0], beside)).reshape(n, 3)
+    moved = (wide - np.tile([1.0, 2.0, 3.0], n_wide)).reshape(n, 3)
     assert np.array_equal(moved, table - [1.0, 2.0, 3.0])
 
 

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from hetrisk.blocks.labels import quoted
-from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, side_by_side
+from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, wide_view
 from hetrisk.core.result import HintColumn
 
 T = TypeVar("T", bound=Additive)
@@ -101,9 +101,9 @@ class Standardise:
     scale: FloatArray
 
     def __call__(self, rows: Rows) -> Rows:
-        wide, beside = side_by_side(rows.X)
-        X = wide - np.tile(self.centre[:-1], beside)
-        X *= np.tile(1.0 / self.scale[:-1], beside)  # in place, and a product: every pass does this
+        wide, n_wide = wide_view(rows.X)
+        X = wide - np.tile(self.centre[:-1], n_wide)
+        X *= np.tile(1.0 / self.scale[:-1], n_wide)  # in place, and a product: every pass does this
         y = (rows.y - self.centre[-1]) / self.scale[-1]
         return replace(rows, X=X.reshape(rows.X.shape), y=y)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from hetrisk.blocks.base import Blocks, check_classes, chosen_rows, codes_in
 from hetrisk.blocks.stream import THREADS, in_order, single_blas_thread
-from hetrisk.core.numerics.rows import BESIDE, Additive, FloatArray, Rows
+from hetrisk.core.numerics.rows import WIDE_ROWS, Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")
@@ -47,7 +47,7 @@ class ArrayBlocks(Blocks):
         self.X, self.y, self.weight, self.environments = X, y, weight, environments
         self.hints, self.start = hints, start
         fitting = BLOCK_BYTES // (8 * (X.shape[1] + 1))
-        self.block_rows = max(256, fitting - fitting % BESIDE)
+        self.block_rows = max(256, fitting - fitting % WIDE_ROWS)
 
     @property
     def n_rows(self) -> int:

@@ -43,7 +43,7 @@ def search_inferred(
     answer = ask(rows, family, groups, settings.kept(d), level)
     if answer.verdict == UNSEARCHED:
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
-    partition, null = _blamed(answer, rows, family)
+    partition, null = _main_partition(answer, rows, family)
     findings = Findings(
         support=~answer.leave,
         gates=(~answer.leave).astype(np.float64),
@@ -54,18 +54,18 @@ def search_inferred(
         history=(),
         p_value=answer.p_value if answer.findings else None,
         assumed=_assumed(answer),
-        sources=tuple(_asked(f, f.against & answer.leave) for f in answer.findings),
+        sources=tuple(_question_record(f, f.against & answer.leave) for f in answer.findings),
     )
     found = priced(rows, family, groups, settings, findings, null)
     reason = _answer_reason(answer, found, groups, settings)
     if answer.verdict == INVARIANT and not _unpriced(answer):
         kept = _all_kept(rows, family, answer, findings)
-        shaky = _unsteady(answer, found, groups, settings)
+        doubt = _unsteady(answer, found, groups, settings)
         if found.curve.break_even > settings.reach:
-            reason = f"{_said(answer)} {_not_worth_it(answer, found, groups, settings)}"
+            reason = f"{_sentences(answer)} {_not_worth_it(answer, found, groups, settings)}"
             found = priced(rows, family, groups, settings, kept)
-        elif shaky:
-            reason = f"{_said(answer)} But {shaky} The model is plain ERM on all columns."
+        elif doubt:
+            reason = f"{_sentences(answer)} But {doubt} The model is plain ERM on all columns."
             found = priced(rows, family, groups, settings, replace(kept, verdict=UNSTABLE))
     return replace(found, reason=reason)
 
@@ -88,8 +88,8 @@ def _all_kept(rows: RowSource, family: Family, answer: Answer, findings: Finding
 
 def _unpriced(answer: Answer) -> bool:
     """Whether something leaves by assumption: no environments show what that is worth."""
-    speaking = [f for f in answer.findings if (f.against & answer.leave).any()]
-    return any(f.assumption for f in speaking)
+    acting = [f for f in answer.findings if (f.against & answer.leave).any()]
+    return any(f.assumption for f in acting)
 
 
 def _unsteady(
@@ -118,18 +118,18 @@ def _not_worth_it(
     return f"Leaving out {left} would pay {when}: plain ERM on all columns."
 
 
-def _said(answer: Answer) -> str:
+def _sentences(answer: Answer) -> str:
     return " ".join(f.sentence for f in answer.findings if (f.against & answer.leave).any())
 
 
-def _blamed(
+def _main_partition(
     answer: Answer, rows: RowSource, family: Family
 ) -> tuple[Partition, tuple[Environments, ...]]:
     """The environments that speak against most columns, and what chance would show in them."""
-    speaking = [f for f in answer.findings if f.partitions and f.against.any()]
-    if answer.verdict != INVARIANT or not speaking:
+    acting = [f for f in answer.findings if f.partitions and f.against.any()]
+    if answer.verdict != INVARIANT or not acting:
         return one_environment(rows, family), ()
-    first = max(speaking, key=lambda f: int(f.against.sum()))
+    first = max(acting, key=lambda f: int(f.against.sum()))
     null = first.chance[0] if first.chance else ()
     return first.partitions[0], tuple(_environments(grams) for grams in null)
 
@@ -166,7 +166,7 @@ def _why(answer: Answer, j: int) -> str:
     return f"Kept for want of a safe set: {against[0].name} speaks against it ({by})."
 
 
-def _asked(finding: Finding, left: BoolArray) -> SourceRecord:
+def _question_record(finding: Finding, left: BoolArray) -> SourceRecord:
     """A question as a source that was looked at."""
     columns = np.flatnonzero(left)
     most = int(columns[np.argmin(finding.column_p_values[columns])]) if len(columns) else None
@@ -197,7 +197,7 @@ def _answer_reason(
     assumed = " That is an assumption, not a test." if _assumed(answer).any() else ""
     return (
         f"{left} of {together} columns left out ({listed(answer.leave, groups, settings)}). "
-        f"{_said(answer)}"
+        f"{_sentences(answer)}"
         f"{assumed} Where nothing shifts, that costs {max(price, 0.0):.1%} more error; "
         f"{_pays(found)}."
     )

@@ -28,7 +28,7 @@ from hetrisk.core.numerics.rows import (
     Rows,
     RowSource,
     Summed,
-    side_by_side,
+    wide_view,
 )
 
 # Of the rows: noise is measured between them, resamples are drawn from them.
@@ -151,9 +151,9 @@ class CellPass:
         Z = np.column_stack([np.ones(len(rows)), rows.X, self.family.targets(rows.y)])
         if self.units is None:
             return Z
-        wide, beside = side_by_side(np.ascontiguousarray(Z))
-        wide -= np.tile(self.units[0], beside)
-        wide *= np.tile(1.0 / self.units[1], beside)
+        wide, n_wide = wide_view(np.ascontiguousarray(Z))
+        wide -= np.tile(self.units[0], n_wide)
+        wide *= np.tile(1.0 / self.units[1], n_wide)
         return wide.reshape(Z.shape)
 
     def _shaped(self, weight: FloatArray, square: FloatArray, gram: FloatArray) -> CellMoments:

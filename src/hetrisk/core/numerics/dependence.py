@@ -83,8 +83,8 @@ def dependence(
     before, after = _explained(plain, groups), _explained(given, groups)
     others = np.array([(groups != g).sum() for g in groups], dtype=np.float64)
     free = n_rows - others - 1
-    left = after * np.diag(given)
-    share = left / np.maximum(before * np.diag(plain), ROUNDING)
+    remaining = after * np.diag(given)
+    share = remaining / np.maximum(before * np.diag(plain), ROUNDING)
     return Dependence(
         before=_f_test(before, others, free),
         after=_f_test(after, others, free - n_known),
@@ -150,15 +150,17 @@ def _explained(covariance: FloatArray, groups: IntArray) -> FloatArray:
     return clipped
 
 
-def _adjusted(explained: FloatArray, df: FloatArray, left: FloatArray) -> FloatArray:
+def _adjusted(explained: FloatArray, df: FloatArray, freedom: FloatArray) -> FloatArray:
     """Share explained less what chance explains (adjusted R^2), not below zero."""
-    beyond = 1.0 - (1.0 - explained) * (left + df) / np.maximum(left, 1.0)
+    beyond = 1.0 - (1.0 - explained) * (freedom + df) / np.maximum(freedom, 1.0)
     return np.maximum(beyond, 0.0)
 
 
-def _f_test(explained: FloatArray, df: FloatArray, left: FloatArray) -> FloatArray:
+def _f_test(explained: FloatArray, df: FloatArray, freedom: FloatArray) -> FloatArray:
     """p-value of no linear dependence, one where there are too few rows to say."""
-    sound = (left > 0) & (df > 0)
-    df, left = np.where(sound, df, 1.0), np.where(sound, left, 1.0)
-    p: FloatArray = np.where(sound, fdtrc(df, left, explained / (1 - explained) * left / df), 1.0)
+    sound = (freedom > 0) & (df > 0)
+    df, freedom = np.where(sound, df, 1.0), np.where(sound, freedom, 1.0)
+    p: FloatArray = np.where(
+        sound, fdtrc(df, freedom, explained / (1 - explained) * freedom / df), 1.0
+    )
     return p

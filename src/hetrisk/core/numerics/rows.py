@@ -23,7 +23,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 # Rows at most that are seen as one; blocks hold a multiple of it where they can.
-BESIDE: Budget[int] = 64
+WIDE_ROWS: Budget[int] = 64
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,15 @@ class RowSource(Protocol):
         ...
 
 
-def side_by_side(table: FloatArray) -> tuple[FloatArray, int]:
+def wide_view(table: FloatArray) -> tuple[FloatArray, int]:
     """View a table as one of fewer, longer rows, and say how many of the rows make up one.
 
     Columns are many times quicker to compare, and to shift or scale each by its own amount, when
     the loop over a row is long.
     """
     n, p = table.shape
-    beside = gcd(n, BESIDE) if n else 1
-    return table.reshape(n // beside, beside * p), beside
+    n_wide = gcd(n, WIDE_ROWS) if n else 1
+    return table.reshape(n // n_wide, n_wide * p), n_wide
 
 
 @dataclass(frozen=True)

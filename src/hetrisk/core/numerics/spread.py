@@ -15,12 +15,12 @@ import numpy as np
 
 from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import (
-    BESIDE,
+    WIDE_ROWS,
     BoolArray,
     FloatArray,
     IntArray,
     Rows,
-    side_by_side,
+    wide_view,
 )
 
 # Numbers closer than this, relatively, differ by rounding.
@@ -106,8 +106,8 @@ def column_spread(rows: Rows) -> ColumnSpread:
 
 def extremes(z: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(p,) smallest and largest number of each column, of at least one row."""
-    wide, beside = side_by_side(z)
-    low, high = wide.min(axis=0).reshape(beside, -1), wide.max(axis=0).reshape(beside, -1)
+    wide, n_wide = wide_view(z)
+    low, high = wide.min(axis=0).reshape(n_wide, -1), wide.max(axis=0).reshape(n_wide, -1)
     return low.min(axis=0), high.max(axis=0)
 
 
@@ -116,17 +116,17 @@ def _measured(
 ) -> tuple[IntArray, tuple[FloatArray, ...]]:
     """Exponents of some columns; their mean, scatter, low and high (`ColumnSpread`)."""
     low, high = extremes(z)
-    wide, beside = side_by_side(z)
+    wide, n_wide = wide_view(z)
     exponent = np.frexp(np.maximum(np.abs(low), np.abs(high)))[1].astype(np.int64)
     with np.errstate(invalid="ignore"):
         if np.abs(exponent).max(initial=0) < MODERATE:
             exponent[:] = 0
         else:
             z = np.ldexp(z, -exponent.astype(np.int32))
-            wide, _ = side_by_side(z)
+            wide, _ = wide_view(z)
         # Near enough to the mean: of n rows, that of m is at most sqrt(n / m) spreads from it.
-        shift = z[:BESIDE].mean(axis=0)
-        wide = wide - np.tile(shift, beside)
+        shift = z[:WIDE_ROWS].mean(axis=0)
+        wide = wide - np.tile(shift, n_wide)
         offset = weight @ wide.reshape(z.shape) / total
         wide *= wide
         scatter = weight @ wide.reshape(z.shape) - total * offset**2

@@ -148,5 +148,5 @@ def resample_sets(
     batches = []
     for drawn in resamples(cells, environments):
         found = evaluate_path(drawn, path)
-        batches.append(found.beside(evaluate_sets(drawn, others)) if others else found)
+        batches.append(found.concatenated(evaluate_sets(drawn, others)) if others else found)
     return ResampledSets(np.vstack([path, *others]), reach, joined(batches))

@@ -62,7 +62,7 @@ class SetErrors:
         best: IntArray = np.where(passes, self.expected(reach), np.inf).argmin(axis=-1)
         return best
 
-    def beside(self, other: SetErrors) -> SetErrors:
+    def concatenated(self, other: SetErrors) -> SetErrors:
         """These sets, and then the other ones."""
         pairs, axis = zip(self.parts, other.parts, strict=True), self.risk.ndim - 1
         return SetErrors(*(np.concatenate(pair, axis=axis) for pair in pairs))

@@ -63,22 +63,22 @@ class SweptFit:
         """Costs of the m sets from which one of the groups of columns has left."""
         if groups and max(map(len, groups)) == 1:
             return self._one_leaving(1 + np.concatenate(groups))
-        return self._side_by_side([self._leaving(members) for members in groups])
+        return self._concatenated([self._leaving(members) for members in groups])
 
     def with_more(self, groups: list[IntArray]) -> Costs:
         """Costs of the m sets into which one of the groups of columns has come."""
         if groups and max(map(len, groups)) == 1:
             return self._one_coming(1 + np.concatenate(groups))
-        return self._side_by_side([self._coming(members) for members in groups])
+        return self._concatenated([self._coming(members) for members in groups])
 
     def dropped(self, members: IntArray) -> SweptFit:
         """The fit without some columns."""
         at = np.searchsorted(self.chosen, 1 + members)
         rest = np.delete(np.arange(len(self.chosen)), at)
-        out, beside = self.inverse[:, at], (slice(None), rest[:, None], rest)
+        out, block = self.inverse[:, at], (slice(None), rest[:, None], rest)
         half = np.linalg.solve(out[:, :, at], out[:, :, rest])
-        inverse = self.inverse[beside] - np.swapaxes(out[:, :, rest], 1, 2) @ half
-        return self._of(self.environments, self.chosen[rest], self.gram[beside], inverse)
+        inverse = self.inverse[block] - np.swapaxes(out[:, :, rest], 1, 2) @ half
+        return self._of(self.environments, self.chosen[rest], self.gram[block], inverse)
 
     def extended(self, members: IntArray) -> SweptFit:
         """The fit with more columns."""
@@ -188,6 +188,6 @@ class SweptFit:
         beyond = regret - self.environments.noise(risk[1:], size)
         return Costs(np.maximum(risk[0], 0.0), beyond.max(axis=0, initial=0.0))
 
-    def _side_by_side(self, each: list[Costs]) -> Costs:
+    def _concatenated(self, each: list[Costs]) -> Costs:
         risk, worst = ([getattr(c, name) for c in each] for name in ("risk", "worst"))
         return Costs(np.concatenate([[], *risk]), np.concatenate([[], *worst]))

@@ -55,7 +55,7 @@ class LabelCopy(Question[Copies]):
         Each says ``copy_dominance`` times as much about the label (squared correlation), or just
         more where two causes have been recognised.
         """
-        repeats, stay = np.zeros(len(case.left), dtype=bool), case.support
+        repeats, stay = np.zeros(len(case.excluded), dtype=bool), case.support
         seen = replace(case.sample, X=case.sample.X[:, stay])
         if len(stay) < 2:
             return Copies(repeats, 1.0, 1.0)
@@ -67,9 +67,11 @@ class LabelCopy(Question[Copies]):
             repeats[stay[case.groups[stay] == case.groups[stay[j]]]] = True
             if r2[j] > factor * r2[~repeats[stay]].max(initial=0.0):
                 # Effects cannot vouch for each other: what explains the label must be no effect.
-                vouch = mask_of(stay[~found.effect], len(case.left)) & ~repeats
-                share, _ = explained(case.sample, case.family, vouch, ~case.left)
-                _, rise = explained(case.sample, case.family, ~case.left & ~repeats, ~case.left)
+                vouch = mask_of(stay[~found.effect], len(case.excluded)) & ~repeats
+                share, _ = explained(case.sample, case.family, vouch, ~case.excluded)
+                _, rise = explained(
+                    case.sample, case.family, ~case.excluded & ~repeats, ~case.excluded
+                )
                 return Copies(repeats, share, rise)
         return Copies(np.zeros_like(repeats), 1.0, 1.0)
 

@@ -67,5 +67,5 @@ class BatchDesign:
 
     def residuals(self, Y: Single, coef: Single) -> Single:
         """(B, n) what regressions leave of their targets."""
-        left: Single = Y - coef @ self.Z.T
-        return left
+        residual: Single = Y - coef @ self.Z.T
+        return residual

@@ -61,7 +61,7 @@ def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
     centred = rows.X - w @ rows.X
     known = target_basis(rows.y, family)
     known = known - w @ known
-    plain, given = (z.T @ (w[:, None] * z) for z in (centred, _left(known, centred, w)))
+    plain, given = (z.T @ (w[:, None] * z) for z in (centred, _residuals(known, centred, w)))
     n_rows, n_known = 1.0 / float((w**2).sum()), known.shape[1]
     found = dependence(plain, given, n_rows, n_known, groups)
     effect = found.is_effect
@@ -85,7 +85,7 @@ class Effect(Question[BoolArray]):
 
     def propose(self, case: Case) -> BoolArray:
         """(d,) columns that look like effects of the target."""
-        effect = np.zeros(len(case.left), dtype=bool)
+        effect = np.zeros(len(case.excluded), dtype=bool)
         stay = case.support
         if len(stay) > 1:
             seen = replace(case.sample, X=case.sample.X[:, stay])
@@ -107,16 +107,16 @@ class Effect(Question[BoolArray]):
         shifting = effects[holm(p) <= case.level]
         group = np.isin(case.groups, case.groups[shifting])
         kept = np.isin(case.groups, case.groups[case.keep])
-        gone = group & ~kept & ~case.left
+        gone = group & ~kept & ~case.excluded
         by_slopes = gone & mask_of(effects[hidden < visible], len(gone))
-        column_p_values = np.ones(len(case.left))
+        column_p_values = np.ones(len(case.excluded))
         column_p_values[effects] = p
         smallest = min(1.0, len(effects) * float(p.min()))
-        asked = partial(some_of, len(effects), "may follow from the target")
+        opening = partial(some_of, len(effects), "may follow from the target")
         sentence = (
-            f"{asked(int(gone.sum()), 'does not do so', 'do not do so')}"
+            f"{opening(int(gone.sum()), 'does not do so', 'do not do so')}"
             if gone.any()
-            else f"{asked(len(effects), 'does so', 'do so')}"
+            else f"{opening(len(effects), 'does so', 'do so')}"
         )
         sentence = f"{sentence} in one way everywhere ({p_text(smallest)})."
         return replace(
@@ -170,7 +170,7 @@ def _coefficients(design: FloatArray, columns: FloatArray, w: FloatArray) -> Flo
     return np.asarray(coef, dtype=np.float64)
 
 
-def _left(design: FloatArray, columns: FloatArray, w: FloatArray) -> FloatArray:
+def _residuals(design: FloatArray, columns: FloatArray, w: FloatArray) -> FloatArray:
     """Residuals of a weighted regression."""
-    left: FloatArray = columns - design @ _coefficients(design, columns, w)
-    return left
+    residual: FloatArray = columns - design @ _coefficients(design, columns, w)
+    return residual

@@ -227,11 +227,11 @@ def _scale_columns(X: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def _best_column(fit: WorkingFit, candidates: FloatArray, score: float) -> int | None:
-    left = fit.residualised(candidates)
+    own = fit.residualised(candidates)
     before = candidates - candidates.mean(axis=0)
-    identifiable = (left**2).sum(axis=0) > OWN_SHARE * (before**2).sum(axis=0)
-    total = left.T @ fit.residual
-    error = np.sqrt(np.maximum((left**2).T @ fit.residual**2, TINY))
+    identifiable = (own**2).sum(axis=0) > OWN_SHARE * (before**2).sum(axis=0)
+    total = own.T @ fit.residual
+    error = np.sqrt(np.maximum((own**2).T @ fit.residual**2, TINY))
     z = np.where(identifiable, np.abs(total) / error, 0.0)
     best = int(np.argmax(z))
     return best if z[best] > score else None

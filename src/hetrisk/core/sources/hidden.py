@@ -86,7 +86,7 @@ class Hidden(Question[Suspicion]):
     def propose(self, case: Case) -> Suspicion:
         """Score all columns in play and, where that is beyond chance, propose sets to leave."""
         rows = _within_bounds(case.sample, case.thresholds.least_share)
-        none = np.zeros((0, len(case.left)), dtype=bool)
+        none = np.zeros((0, len(case.excluded)), dtype=bool)
         case = _without_effects(case)
         at_bounds = len(rows) < min(ROWS, len(case.sample)) / 2
         if at_bounds or len(case.support) == 0:
@@ -111,18 +111,18 @@ class Hidden(Question[Suspicion]):
             )
             return replace(finding, statistic=found.value)
         case = _without_effects(case)
-        rows, gone, left = proposal.rows, np.zeros(len(case.left), dtype=bool), None
+        rows, gone, without = proposal.rows, np.zeros(len(case.excluded), dtype=bool), None
         order = _order(case, proposal, found)
         order = order[_to_blame(case, proposal)[order]]
         for leave in proposal.sets[order[:TESTED]]:
-            rest = np.flatnonzero(~case.left & ~leave)
-            left = score(rows, case.groups, case.thresholds, rest, case.thresholds.noise_block)
-            if left.p_value >= case.thresholds.alpha:
+            rest = np.flatnonzero(~case.excluded & ~leave)
+            without = score(rows, case.groups, case.thresholds, rest, case.thresholds.noise_block)
+            if without.p_value >= case.thresholds.alpha:
                 gone = leave
                 break
-        _, grams = _grams(rows, np.arange(len(case.left)), found)
+        _, grams = _grams(rows, np.arange(len(case.excluded)), found)
         return replace(
-            nothing_found(self, case, found.p_value, _sentence(case, gone, numbers, left)),
+            nothing_found(self, case, found.p_value, _sentence(case, gone, numbers, without)),
             statistic=found.value,
             column_p_values=np.where(gone, found.p_value, 1.0),
             against=gone,
@@ -169,16 +169,16 @@ def _without_effects(case: Case) -> Case:
     if len(stay) < 2:
         return case
     seen = replace(case.sample, X=case.sample.X[:, stay])
-    effect = np.zeros_like(case.left)
+    effect = np.zeros_like(case.excluded)
     effect[stay] = roles(seen, case.family, case.groups[stay]).effect
-    return replace(case, left=case.left | effect)
+    return replace(case, excluded=case.excluded | effect)
 
 
 def _sets(case: Case, rows: Rows, found: Score) -> BoolArray:
     """(s, d) sets of columns to leave: single units, what regret proposes, and what that mixes."""
-    members = units_of(case.groups, case.keep | case.left)
+    members = units_of(case.groups, case.keep | case.excluded)
     if len(members) == 0:
-        return np.zeros((0, len(case.left)), dtype=bool)
+        return np.zeros((0, len(case.excluded)), dtype=bool)
     stay = case.support
     real, null = _grams(rows, stay, found)
     fixed: BoolArray = np.logical_not(members[:, stay].any(axis=0))
@@ -272,15 +272,15 @@ def _to_blame(case: Case, proposal: Suspicion) -> BoolArray:
     return blamed
 
 
-def _sentence(case: Case, gone: BoolArray, numbers: str, left: Score | None) -> str:
+def _sentence(case: Case, gone: BoolArray, numbers: str, without: Score | None) -> str:
     if not gone.any():
         return (
             f"y given the columns is not one population ({numbers}), and no set of columns was "
             "found that makes it one."
         )
     units = len(np.unique(case.groups[gone]))
-    assert left is not None
+    assert without is not None
     return (
         f"y given the columns is not one population ({numbers}); without "
-        f"{count_text(units, 'column')} it is ({p_text(left.p_value)})."
+        f"{count_text(units, 'column')} it is ({p_text(without.p_value)})."
     )

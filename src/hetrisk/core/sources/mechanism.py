@@ -84,15 +84,15 @@ def mechanism_p_values(
         return np.ones(0)
     first = rows.sum(partial(_first_pass, family=family, effects=effects))
     mean = _solved(first.known, first.cross)
-    left = np.maximum(first.square - (mean * first.cross).sum(axis=0), 0.0)
-    deviation = np.sqrt(np.maximum(left / max(first.powers[0, 0], TINY), TINY))
+    square = np.maximum(first.square - (mean * first.cross).sum(axis=0), 0.0)
+    deviation = np.sqrt(np.maximum(square / max(first.powers[0, 0], TINY), TINY))
     layout = Layout(family, effects, mean, deviation)
     products = rows.sum(partial(_second_pass, layout=layout))
     given = _solved(first.known, products)
     not_normal = _not_normal(first)
     witnesses = [_witnesses(not_normal, groups, effects, i) for i in range(len(effects))]
-    asked = tuple(columns for columns, _ in witnesses)
-    scores = rows.sum(partial(_third_pass, layout=layout, given=given, asked=asked))
+    chosen = tuple(columns for columns, _ in witnesses)
+    scores = rows.sum(partial(_third_pass, layout=layout, given=given, chosen=chosen))
     return np.array(
         [
             _sum_test(total, outer, weight)
@@ -184,13 +184,13 @@ def _second_pass(rows: Rows, layout: Layout) -> FloatArray:
 
 
 def _third_pass(
-    rows: Rows, layout: Layout, given: FloatArray, asked: tuple[IntArray, ...]
+    rows: Rows, layout: Layout, given: FloatArray, chosen: tuple[IntArray, ...]
 ) -> _Scores:
-    left = layout(rows) - _known(rows, layout.family) @ given
-    spreads = left[:, -len(asked) :]
+    residual = layout(rows) - _known(rows, layout.family) @ given
+    spreads = residual[:, -len(chosen) :]
     scores = [
-        (rows.weight * spread)[:, None] * left[:, columns]
-        for spread, columns in zip(spreads.T, asked, strict=True)
+        (rows.weight * spread)[:, None] * residual[:, columns]
+        for spread, columns in zip(spreads.T, chosen, strict=True)
     ]
     return _Scores(tuple(s.sum(axis=0) for s in scores), tuple(s.T @ s for s in scores))
 

@@ -116,14 +116,14 @@ class Proxy(Question[Suspects]):
 
     def propose(self, case: Case) -> Suspects:
         """Take out suspects one by one: several proxies for one curve share its weight."""
-        d = len(case.left)
+        d = len(case.excluded)
         columns: list[int] = []
         needed = np.zeros(d, dtype=bool)
         kept = np.isin(case.groups, case.groups[case.keep])
         binary = np.array([two_valued(case.sample.X[:, j]) for j in range(d)])
         for rows, family in _targets(case):
             rows = Rows(rows.X[:TERM_ROWS], rows.y[:TERM_ROWS], rows.weight[:TERM_ROWS])
-            out = case.left.copy()
+            out = case.excluded.copy()
             terms: tuple[Term, ...] | None = None
             while not out.all():
                 stay = np.flatnonzero(~out)
@@ -155,7 +155,7 @@ class Proxy(Question[Suspects]):
             return nothing_found(self, case, 1.0, "No column is a proxy for a curve of others.")
         rows = case.sample
         seen = Rows(rows.X[:ROWS], rows.y[:ROWS], rows.weight[:ROWS])
-        column_p_values = np.ones(len(case.left))
+        column_p_values = np.ones(len(case.excluded))
         scores: dict[int, Score] = {}
         for j in proposal.columns:
             given = np.flatnonzero(proposal.needed & (case.groups != case.groups[j]))
@@ -164,15 +164,15 @@ class Proxy(Question[Suspects]):
             )
             column_p_values[j] = scores[int(j)].p_value
         passed = proposal.columns[holm(column_p_values[proposal.columns]) <= case.level]
-        gone = np.isin(case.groups, case.groups[passed]) & ~case.left
+        gone = np.isin(case.groups, case.groups[passed]) & ~case.excluded
         smallest = min(1.0, len(scores) * float(column_p_values.min()))
         strongest = max(scores.values(), key=lambda s: s.value)
-        asked = partial(some_of, len(scores), "only a linear model uses")
+        opening = partial(some_of, len(scores), "only a linear model uses")
         how = "along with the others in one way everywhere"
         sentence = (
-            f"{asked(int(gone.sum()), 'does not go', 'do not go')} {how}"
+            f"{opening(int(gone.sum()), 'does not go', 'do not go')} {how}"
             if gone.any()
-            else f"{asked(len(scores), 'goes', 'go')} {how}"
+            else f"{opening(len(scores), 'goes', 'go')} {how}"
         )
         sentence = f"{sentence} ({p_text(smallest)})."
         return replace(

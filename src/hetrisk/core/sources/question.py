@@ -90,7 +90,7 @@ class Case:
     family : of the target.
     groups : (d,) columns of one group leave or stay together.
     keep : (d,) columns that never leave.
-    left : (d,) columns that earlier questions left out: they are not looked at.
+    excluded : (d,) columns that earlier questions left out: they are not looked at.
     level : of all tests one question makes.
     thresholds : of the search.
     """
@@ -99,14 +99,14 @@ class Case:
     family: Family
     groups: IntArray
     keep: BoolArray
-    left: BoolArray
+    excluded: BoolArray
     level: float
     thresholds: Thresholds
 
     @property
     def support(self) -> IntArray:
         """Columns still in play."""
-        return np.flatnonzero(~self.left)
+        return np.flatnonzero(~self.excluded)
 
 
 P = TypeVar("P")
@@ -145,7 +145,7 @@ class Question(ABC, Generic[P]):
 
 def nothing_found(question: Question[P], case: Case, p_value: float, sentence: str) -> Finding:
     """A finding against no column; what speaks against some replaces the parts that differ."""
-    d = len(case.left)
+    d = len(case.excluded)
     return Finding(
         name=question.name,
         kind=question.kind,

@@ -55,22 +55,22 @@ def ask(
         return Answer(nothing, (), UNSEARCHED)
     questions = [question for question in QUESTIONS if question.applies(family)]
     each = level / sum(question.tests for question in questions)
-    still = sample.X.std(axis=0) < ROUNDING
-    left, findings = nothing, []
+    constant = sample.X.std(axis=0) < ROUNDING
+    leave, findings = nothing, []
     for question in questions:
-        case = Case(sample, family, groups, keep, left | still, each, thresholds)
+        case = Case(sample, family, groups, keep, leave | constant, each, thresholds)
         finding = question.ask(case, rows)
         findings.append(finding)
-        left = left | finding.against
-    return _answer(left, still, tuple(findings))
+        leave = leave | finding.against
+    return _answer(leave, constant, tuple(findings))
 
 
-def _answer(left: BoolArray, still: BoolArray, findings: tuple[Finding, ...]) -> Answer:
+def _answer(leave: BoolArray, constant: BoolArray, findings: tuple[Finding, ...]) -> Answer:
     """Leave what the questions speak against; where nothing safe would be left, nothing."""
-    safe = all(finding.safe for finding in findings) and not (left | still).all()
+    safe = all(finding.safe for finding in findings) and not (leave | constant).all()
     if not safe:
-        return Answer(np.zeros_like(left), findings, UNSTABLE)
-    return Answer(left, findings, INVARIANT if left.any() else HOMOGENEOUS)
+        return Answer(np.zeros_like(leave), findings, UNSTABLE)
+    return Answer(leave, findings, INVARIANT if leave.any() else HOMOGENEOUS)
 
 
 def _in_order(sample: Rows) -> Rows:

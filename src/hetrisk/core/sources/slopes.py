@@ -133,9 +133,9 @@ def _normalised(logs: list[Single], weight: Single) -> Single:
     return likelihood
 
 
-def _log_normal(left: Single, variance: Single, share: Single) -> Single:
+def _log_normal(residual: Single, variance: Single, share: Single) -> Single:
     """Log of share times normal density at residuals (B, n), constants left out."""
-    log = left * left
+    log = residual * residual
     log *= _col(np.float32(-0.5) / variance)
     log += _col(np.log(share) - np.float32(0.5) * np.log(variance))
     return log
@@ -151,8 +151,8 @@ def one_regression(
     """Fit one regression to each target: the best of three starts, wide or skewed either way."""
     w, starts = design.weight, 3
     coef = design.fits(np.broadcast_to(w, Y.shape), w * Y, mask)
-    left = design.residuals(Y, coef)
-    one = np.maximum((left * left) @ w, np.float32(ROUNDING))
+    residual = design.residuals(Y, coef)
+    one = np.maximum((residual * residual) @ w, np.float32(ROUNDING))
     sd = np.sqrt(one)
     mean = np.stack([0.0 * sd, sd, -sd], axis=1).ravel()
     variance = np.stack(
@@ -161,13 +161,15 @@ def one_regression(
             np.outer(one, NOISE_STARTS[1]).astype(np.float32).ravel(),
         ]
     )
-    Y, left, one, coef, mask = (np.repeat(a, starts, axis=0) for a in (Y, left, one, coef, mask))
+    Y, residual, one, coef, mask = (
+        np.repeat(a, starts, axis=0) for a in (Y, residual, one, coef, mask)
+    )
     share: Single = np.full(len(Y), 0.25, dtype=np.float32)
     before = np.full(len(Y), -np.inf, dtype=np.float32)
     for _ in range(iterations):
         logs = [
-            _log_normal(left, variance[0], np.subtract(1, share, dtype=np.float32)),
-            _log_normal(left - _col(mean), variance[1], share),
+            _log_normal(residual, variance[0], np.subtract(1, share, dtype=np.float32)),
+            _log_normal(residual - _col(mean), variance[1], share),
         ]
         likelihood = _normalised(logs, w)
         if np.all(likelihood - before < tol):
@@ -179,12 +181,12 @@ def one_regression(
         tight, wide = first * _col(one / variance[0]), second * _col(one / variance[1])
         both = tight + wide
         coef = design.fits(w * both, w * (both * Y - wide * _col(mean)), mask)
-        left = design.residuals(Y, coef)
-        mean = (second * left) @ w / total
-        off = left - _col(mean)
+        residual = design.residuals(Y, coef)
+        mean = (second * residual) @ w / total
+        off = residual - _col(mean)
         variance = np.stack(
             [
-                (first * left * left) @ w / np.maximum(first @ w, np.float32(SINGLE_TINY)),
+                (first * residual * residual) @ w / np.maximum(first @ w, np.float32(SINGLE_TINY)),
                 (second * off * off) @ w / total,
             ]
         )
@@ -245,10 +247,10 @@ def two_slopes(
     )
     before = done.log_likelihood.copy()
     for iteration in range(iterations):
-        left = [design.residuals(run.Y, run.coef[k]) for k in (0, 1)]
+        residual = [design.residuals(run.Y, run.coef[k]) for k in (0, 1)]
         shares = [
             _log_normal(
-                left[k] - _col(run.mean) if part else left[k],
+                residual[k] - _col(run.mean) if part else residual[k],
                 run.variance[part],
                 run.weights[2 * k + part],
             )
@@ -256,19 +258,19 @@ def two_slopes(
             for part in (0, 1)
         ]
         likelihood = _normalised(shares, w)
-        still = likelihood - before >= tol
-        still |= iteration < 2
+        active = likelihood - before >= tol
+        active |= iteration < 2
         if iteration == iterations - 1:
-            still[:] = False
-        if not still.all():
-            _store(done, run, ~still, likelihood, shares)
-            if not still.any():
+            active[:] = False
+        if not active.all():
+            _store(done, run, ~active, likelihood, shares)
+            if not active.any():
                 break
-            run.keep(still)
-            likelihood = likelihood[still]
-            shares, left = [s[still] for s in shares], [r[still] for r in left]
+            run.keep(active)
+            likelihood = likelihood[active]
+            shares, residual = [s[active] for s in shares], [r[active] for r in residual]
         before = likelihood
-        _maximise(design, run, shares, left)
+        _maximise(design, run, shares, residual)
     return TwoSlopes(
         done.log_likelihood, done.coef, done.weights.reshape(2, 2, B), done.noise, done.second
     )
@@ -286,7 +288,9 @@ def _store(
     done.second[place] = (shares[2] + shares[3])[which]
 
 
-def _maximise(design: BatchDesign, run: _Running, shares: list[Single], left: list[Single]) -> None:
+def _maximise(
+    design: BatchDesign, run: _Running, shares: list[Single], residual: list[Single]
+) -> None:
     """Weights, noise, then slopes: each the best given the others."""
     w = design.weight
     weights = np.stack([s @ w for s in shares])
@@ -299,11 +303,11 @@ def _maximise(design: BatchDesign, run: _Running, shares: list[Single], left: li
         np.float32
     )
     parts = [np.maximum(weights[part] + weights[2 + part], SINGLE_TINY) for part in (0, 1)]
-    run.mean = (shares[1] * left[0] + shares[3] * left[1]) @ w / parts[1]
-    off = [r - _col(run.mean) for r in left]
+    run.mean = (shares[1] * residual[0] + shares[3] * residual[1]) @ w / parts[1]
+    off = [r - _col(run.mean) for r in residual]
     run.variance = np.stack(
         [
-            (shares[0] * left[0] ** 2 + shares[2] * left[1] ** 2) @ w / parts[0],
+            (shares[0] * residual[0] ** 2 + shares[2] * residual[1] ** 2) @ w / parts[0],
             (shares[1] * off[0] ** 2 + shares[3] * off[1] ** 2) @ w / parts[1],
         ]
     )
@@ -330,11 +334,11 @@ def gains(
     Y32: Single = np.ascontiguousarray(Y, dtype=np.float32)
     mask = np.ones((len(Y32), design.n_columns), dtype=bool) if mask is None else mask
     one = one_regression(design, Y32, mask)
-    left = design.residuals(Y32, one.coef)
+    residual = design.residuals(Y32, one.coef)
     n = len(design)
     some = np.linspace(0, n - 1, min(n, START_ROWS)).astype(np.int64)
     small = design.rows(some)
-    starts = _starts(small, left[:, some])
+    starts = _starts(small, residual[:, some])
     B, m = starts.shape[:2]
     tried = two_slopes(
         small,
@@ -373,10 +377,10 @@ def gains_from(
     return gain, one.noise.one.astype(np.float64)
 
 
-def _starts(design: BatchDesign, left: Single) -> Single:
+def _starts(design: BatchDesign, residual: Single) -> Single:
     """(B, 2 p - 1, n) shares of the second slope to start from."""
-    sd = np.sqrt(np.maximum((left * left) @ design.weight, np.float32(ROUNDING)))
-    far = np.clip(left / _col(sd), -THRESHOLDS.far, THRESHOLDS.far)
+    sd = np.sqrt(np.maximum((residual * residual) @ design.weight, np.float32(ROUNDING)))
+    far = np.clip(residual / _col(sd), -THRESHOLDS.far, THRESHOLDS.far)
     starts = []
     for column in np.clip(design.Z[:, 1:], -THRESHOLDS.far, THRESHOLDS.far).T:
         for sign in (1, -1):

@@ -291,9 +291,9 @@ def _robust_score(
     """
     curved = fit.curvature[:, None] * added
     leverage = fit.leverage[:, None] + curved * added / size
-    left = fit.residual[:, None] - curved * (total / size)
-    left /= 1.0 - np.minimum(leverage, MOST_LEVERAGE)
-    return _score(total, (added**2 * left**2).sum(axis=0))
+    residual = fit.residual[:, None] - curved * (total / size)
+    residual /= 1.0 - np.minimum(leverage, MOST_LEVERAGE)
+    return _score(total, (added**2 * residual**2).sum(axis=0))
 
 
 def _centred(values: FloatArray) -> FloatArray:
