@@ -175,7 +175,23 @@ def test_other_estimators_take_frames_too(frame, y):
     assert invariant.predict(frame).shape == (N,)
     mixture = EnvironmentMixture(n_environments=2, random_state=0).fit(frame, y)
     assert mixture.predict_proba(frame, y).shape == (N, 2)
+    assert mixture.predict_proba(frame).shape == (N, 2)
     assert clone(mixture).n_environments == 2
+
+
+def test_evidence_prints_with_the_names_of_the_columns(model):
+    lines = str(model.evidence_).splitlines()
+    assert lines[0].startswith("column ")
+    assert [line.split("  ")[0] for line in lines[1:]] == names_of(model)
+    table = pd.DataFrame(model.evidence_.rows()).set_index("column")
+    assert table.loc["size", "margin"] == model.evidence_.margin[0]
+
+
+def test_frames_that_are_no_tables_are_refused(frame, y):
+    with pytest.raises(TableError, match="column names must differ; 'size'"):
+        HRMRegressor().fit(pd.concat([frame, frame[["size"]]], axis=1), y)
+    with pytest.raises(TableError, match="the table has no rows"):
+        HRMRegressor().fit(frame.iloc[:0], y[:0])
 
 
 def test_what_is_a_number_already():

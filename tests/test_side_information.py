@@ -153,7 +153,7 @@ def test_metadata_routing_hands_environments_to_fit():
         ({"environments": np.full(90, "a")}, "at least two different labels; got one, 'a'"),
         ({"environments": np.zeros(90, dtype=int)}, r"different labels; got one, 0\.$"),
         ({"environments": np.arange(90)}, "must repeat; got 90 different labels for 90 rows"),
-        ({"environments": np.array(["a", "b", None] * 30)}, "30 are missing, the first in row 2"),
+        ({"environments": np.array(["a", "b", None] * 30)}, "30 of 90 are missing, the first in"),
         ({"environments": np.zeros(89)}, "must have length n_samples=90; got 89"),
         ({"environments": np.ones((90, 2))}, "non-negative with rows summing to one"),
         ({"hints": [None] * 90}, "holds no value: all 90 are missing"),

@@ -5,7 +5,7 @@ The search works on standardised rows; the estimators translate to the user's sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -131,12 +131,15 @@ class Evidence:
         number of columns and sources; 1 where it was not tested.
     assumed : left by an assumption, not by a test.
     reason : one sentence a column.
+    columns : names of the columns; () for x0, x1, ...
+
+    Printed it is a table, and ``pandas.DataFrame(evidence.rows())`` is a frame of it.
 
     Examples
     --------
     >>> import numpy as np
     >>> one = np.array([0.1])
-    >>> print(Evidence(one, one, one, one, one > 1, ("Kept.",)).table(["size"]))
+    >>> print(Evidence(one, one, one, one, one > 1, ("Kept.",), ("size",)))
     column  margin  price  regret  p_value  reason
     size      +10%   +10%    0.10      0.1  Kept.
     """
@@ -147,14 +150,15 @@ class Evidence:
     p_value: FloatArray
     assumed: BoolArray
     reason: tuple[str, ...]
+    columns: tuple[str, ...] = ()
 
-    def rows(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
         """One record a column, with its name."""
         count = len(self.reason)
-        shown = [f"x{j}" for j in range(count)] if names is None else list(names)
+        shown = self.columns or [f"x{j}" for j in range(count)]
         return [
             {
-                "column": str(shown[j]),
+                "column": shown[j],
                 "margin": float(self.margin[j]),
                 "price": float(self.price[j]),
                 "regret": float(self.regret[j]),
@@ -165,8 +169,7 @@ class Evidence:
             for j in range(count)
         ]
 
-    def table(self, names: Sequence[str] | None = None) -> str:
-        """The evidence as text, one line a column."""
+    def __str__(self) -> str:
         heads = ("column", "margin", "price", "regret", "p_value", "reason")
         lines = [
             (
@@ -177,7 +180,7 @@ class Evidence:
                 f"{row['p_value']:.2g}",
                 row["reason"],
             )
-            for row in self.rows(names)
+            for row in self.rows()
         ]
         widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
         aligned = [
@@ -188,9 +191,6 @@ class Evidence:
             for line in (heads, *lines)
         ]
         return "\n".join(aligned)
-
-    def __str__(self) -> str:
-        return self.table()
 
 
 @dataclass(frozen=True)

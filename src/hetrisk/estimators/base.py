@@ -268,7 +268,9 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
     def _keep_result(self, found: SearchResult, scale: Scale) -> None:
         self.support_ = found.support & ~scale.constant
         self.gates_ = np.where(scale.constant, 0.0, found.gates)
-        self.evidence_, self.sources_ = found.evidence, found.sources
+        names = getattr(self, "feature_names_in_", ())
+        self.evidence_ = replace(found.evidence, columns=tuple(map(str, names)))
+        self.sources_ = found.sources
         self.reach_curve_ = found.curve.scaled(float(scale.spread[-1]))
         self.break_even_ = found.curve.break_even
         self.stability_, self.n_resamples_ = found.stability, found.n_resamples

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator
 
 from hetrisk.tables.encoder import TableEncoder
@@ -36,7 +37,7 @@ def encoded(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
             return X
         frame = as_pandas(X)
         # Who passes a column of numbers means it, whatever it looks like.
-        named = [str(name) for name in frame.columns if _is_number(frame[name])]
+        named = [str(name) for name, dtype in frame.dtypes.items() if is_numeric_dtype(dtype)]
         estimator.encoder_ = TableEncoder(named=tuple(named)).fit(frame)
     encoder = vars(estimator).get("encoder_")
     if encoder is None or not is_frame(X):
@@ -129,7 +130,3 @@ def _is_encoded(encoder: TableEncoder, names: set[str], spare: set[str]) -> bool
     """Whether these are the encoder's features already, and not the columns it encodes."""
     needed = {column.name for column in encoder.columns_} - spare
     return not needed <= names and set(encoder.get_feature_names_out()) <= names
-
-
-def _is_number(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column.dtype)

@@ -87,7 +87,7 @@ class HRMRegressor(RegressorMixin, HRMBase):
     verdict_reason_ : str
         The same in a few sentences.
     evidence_ : `hetrisk.core.result.Evidence`
-        What decided about every column.
+        What decided about every column: prints as a table; ``evidence_.rows()`` for a frame.
     sources_ : tuple of `hetrisk.core.result.SourceRecord`
         Every source of environments looked at.
     reach_curve_ : `hetrisk.core.result.ReachCurve`

@@ -32,6 +32,7 @@ from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinom
 from hetrisk.core.numerics.floors import HALF_A_ROW
 from hetrisk.core.numerics.iteration import Solution
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.estimators.frames import encoded
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.scales import Scale, measure_scale
 
@@ -197,6 +198,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if y is None and not is_out_of_core(X):
+            X = encoded(self, X, reset=False)
             X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
             return np.tile(self.weights_, (len(X), 1))
         rows = self._check_rows(X, y)

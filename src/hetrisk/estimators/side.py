@@ -95,8 +95,8 @@ def _named(given: Any) -> tuple[FloatArray, NamedEnvironments, Listed]:
     missing = np.flatnonzero(values.isna())
     if len(missing):
         raise ValueError(
-            f"environments must name every row; {len(missing)} are missing, the first in row "
-            f"{missing[0]}. (As hints=, missing values are allowed.)"
+            f"environments must name every row; {len(missing)} of {len(values)} are missing, the "
+            f"first in row {missing[0]}. (As hints=, missing values are allowed.)"
         )
     codes, found, counts = _distinct(values)
     held = counts > 0

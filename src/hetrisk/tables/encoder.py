@@ -71,6 +71,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Decide what each column of a pandas or polars frame means; ``y`` is ignored."""
         X = as_pandas(X)
         names = _column_names(X)
+        if not len(X):
+            raise TableError("the table has no rows")
         _require(names, self.category, "taken as categories")
         self.columns_: list[Column] = []
         self.left_out_: list[LeftOut] = []
