@@ -86,7 +86,9 @@ def test_responsibilities_are_taken_as_they_are():
 
 def test_keep_and_groups_are_respected():
     X, y, shop = rows()
-    assert HRMRegressor(keep=[3]).fit(X, y, environments=shop).support_[-1]
+    kept = HRMRegressor(keep=[3]).fit(X, y, environments=shop)
+    assert kept.support_[-1]
+    assert kept.evidence_.reason[-1] == "Kept: asked for."
     groups = [0, 1, 2, 2]
     support = HRMRegressor(feature_groups=groups).fit(X, y, environments=shop).support_
     assert support[2] == support[3]

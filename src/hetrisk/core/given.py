@@ -82,6 +82,7 @@ def decide_given(
     tested: list[TestedSource],
     used: list[TestedSource],
 ) -> SearchResult:
+    """Decide by regret in the environments of the sources ``used``, of all that were ``tested``."""
     environments = combined([t.found.environments for t in used])
     names = tuple(name for t in used for name in _held_names(t))
     p_value = np.min([t.found.column_p_values for t in used], axis=0)
@@ -96,7 +97,10 @@ def decide_given(
         chance=None if used[0].used else used[0].p_value,
         measure=_measure(rows, family, environments, used, settings.reach),
     )
+    # What other rows are placed by: the named environments, or the hint that differs most surely.
     first = min(used, key=lambda t: (t.proposal.kind != NAMED, t.p_value))
+    linear = family.closed_form
+    shrunk = not FORMS[settings.form].leaves_columns and decision.verdict == INVARIANT
     return SearchResult(
         support=decision.support,
         gates=decision.support.astype(np.float64),
@@ -112,11 +116,12 @@ def decide_given(
         verdict=decision.verdict,
         reason=decision.reason,
         history=(step(decision.support, len(environments.rows), decision.curve, settings),),
-        coef=decision.coef[1:, 0] if family.closed_form else None,
-        intercept=float(decision.coef[0, 0]) if family.closed_form else None,
-        moments=first.proposal.merged.cells.moments(1) if family.closed_form else None,
-        directions=decision.coef[1:] if _shrunk(decision.verdict, settings) else None,
-        offsets=decision.coef[0] if _shrunk(decision.verdict, settings) else None,
+        # For labels the linear model only chooses; the estimator refits a logistic one.
+        coef=decision.coef[1:, 0] if linear else None,
+        intercept=float(decision.coef[0, 0]) if linear else None,
+        moments=first.proposal.merged.cells.moments(1) if linear else None,
+        directions=decision.coef[1:] if shrunk else None,
+        offsets=decision.coef[0] if shrunk else None,
         row_factors=_row_factors(decision.multipliers, environments, used, settings.reach),
     )
 
@@ -139,10 +144,6 @@ def _measure(
         return brier.columns(support, _row_factors(multipliers, environments, used, reach))
 
     return measure
-
-
-def _shrunk(verdict: str, settings: SearchSettings) -> bool:
-    return not FORMS[settings.form].leaves_columns and verdict == INVARIANT
 
 
 def _held_names(tested: TestedSource) -> tuple[str, ...]:

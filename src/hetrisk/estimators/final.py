@@ -59,18 +59,19 @@ def plain_fit(
 ) -> tuple[FloatArray, FloatArray]:
     """Least squares or logistic regression on some columns, the others at zero.
 
-    ``known`` are the moments of environments that make up all rows, where they are at hand. Labels
-    get the penalty scikit-learn has by default, ``C = 1`` on standardised features: half the
-    squared coefficients against the sum of the log losses. It vanishes as rows are added, and
-    keeps labels that can be separated finite. All rows are one, whatever environments they carry.
-    Where there are no more rows than columns, numbers get a ridge chosen by cross-validation.
+    ``known`` are the moments of environments that make up all rows, where y is a number and they
+    are at hand. Labels get the penalty scikit-learn has by default, ``C = 1`` on standardised
+    features: half the squared coefficients against the sum of the log losses. It vanishes as
+    rows are added, and keeps labels that can be separated finite. All rows are one, whatever
+    environments they carry. Where there are no more rows than columns, numbers get a ridge
+    chosen by cross-validation.
     """
     if family.closed_form and few_rows(rows, columns):
         m = rows.sum(moments)
         ridge = cross_validated_ridge(m, rows.n_rows, columns)
         line = least_squares(m, columns, ridge)
         return line.coef, np.asarray(line.intercept)
-    if known is not None and family.closed_form:
+    if known is not None:
         line = least_squares(known.pooled(), columns)
         return line.coef, np.asarray(line.intercept)
     ridge = 0.0 if family.closed_form else 1.0 / max(float(rows.sum(_weight)), TINY)

@@ -16,8 +16,11 @@ from itertools import permutations
 
 import numpy as np
 
+from hetrisk.core.mixture.criteria import bic
 from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.ensemble import normalised
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR, RIDGE, TINY
+from hetrisk.core.numerics.iteration import iterate
 from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
@@ -56,7 +59,7 @@ def _means(cells: CellMoments) -> tuple[FloatArray, FloatArray]:
 def _fit(
     gram: FloatArray, rows: FloatArray, n_targets: int, K: int
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Coefficients (K, p, t), memberships (J, K) and the BIC of the best of some starts."""
+    """Coefficients (K, p, t), memberships (J, K) and minus the BIC of the best of some starts."""
     random = np.random.default_rng(SEED)
     best: tuple[FloatArray, FloatArray, float] | None = None
     for _ in range(STARTS):
@@ -65,8 +68,7 @@ def _fit(
             best = found
     assert best is not None
     coef, member, value = best
-    free = coef.size + K
-    return coef, member, value - 0.5 * free * float(np.log(max(rows.sum(), 2.0)))
+    return coef, member, -bic(value, coef.size + K, max(float(rows.sum()), 2.0))
 
 
 def _climb(
@@ -79,9 +81,9 @@ def _climb(
     c = np.einsum("jii->j", gram[:, p:, p:])
     total = rows.sum()
     ridge = RIDGE * np.diag(np.einsum("j,jii->i", rows / total, gram[:, :p, :p]))
-    value = -np.inf
-    for _ in range(ITERATIONS):
-        weight = member * rows[:, None]
+
+    def step(state: tuple[FloatArray, FloatArray]) -> tuple[tuple[FloatArray, FloatArray], float]:
+        weight = state[1] * rows[:, None]
         mass = np.maximum(weight.sum(axis=0), NEARLY_SINGULAR)
         means = (weight.T @ moments / mass[:, None]).reshape(len(mass), p, -1)
         coef = np.linalg.solve(means[:, :, :p] + ridge, means[:, :, p:])
@@ -89,12 +91,10 @@ def _climb(
         loss = np.maximum(c[:, None] + moments @ square.reshape(len(mass), -1).T, 0.0)
         variance = max(float((weight * loss).sum()) / (total * n_targets), TINY)
         log = -0.5 * rows[:, None] * (n_targets * np.log(variance) + loss / variance)
-        log = log + np.log(np.maximum(member.mean(axis=0), TINY))
-        top = log.max(axis=1, keepdims=True)
-        shares = np.exp(log - top)
-        reached = float((top[:, 0] + np.log(shares.sum(axis=1))).sum())
-        member = shares / shares.sum(axis=1, keepdims=True)
-        if reached - value < TOLERANCE * total:
-            break
-        value = reached
-    return coef, member, reached
+        log = log + np.log(np.maximum(state[1].mean(axis=0), TINY))
+        shares, density = normalised(np.ascontiguousarray(log.T))
+        return (coef, shares.T), float(density.sum())
+
+    nothing = np.zeros((member.shape[1], p, n_targets))
+    solution = iterate(step, (nothing, member), tol=TOLERANCE * total, max_iter=ITERATIONS)
+    return *solution.value, float(solution.path[-1])

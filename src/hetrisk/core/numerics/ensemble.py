@@ -120,7 +120,10 @@ class Climb:
 
 def joint_log_density(family: Family, design: Design, mixtures: Mixtures) -> FloatArray:
     """Log q_k + log h_k(y | x) for every mixture, component and row: (R, K, n)."""
-    eta = family.predictor(design.rows, mixtures.theta)
+    return _joint_at(family, design, mixtures, family.predictor(design.rows, mixtures.theta))
+
+
+def _joint_at(family: Family, design: Design, mixtures: Mixtures, eta: FloatArray) -> FloatArray:
     joint = family.log_density(design.rows.y, eta, mixtures.variance[..., None])
     joint += np.log(np.maximum(mixtures.weights, EMPTY_SHARE))[..., None]
     return joint
@@ -144,9 +147,7 @@ def expectation(
 ) -> Expectation:
     """E-step on a block, with row weights (1, n) or (R, n)."""
     eta = family.predictor(design.rows, mixtures.theta)
-    joint = family.log_density(design.rows.y, eta, mixtures.variance[..., None])
-    joint += np.log(np.maximum(mixtures.weights, EMPTY_SHARE))[..., None]
-    share, density = normalised(joint)
+    share, density = normalised(_joint_at(family, design, mixtures, eta))
     share *= weight[:, None, :]
     return Expectation(
         weight=np.broadcast_to(weight.sum(axis=-1), density.shape[:1]),

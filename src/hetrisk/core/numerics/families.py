@@ -42,6 +42,7 @@ class Gaussian(Family):
     closed_form: ClassVar[bool] = True
     ridge: ClassVar[float] = 0.0
     has_variance: ClassVar[bool] = True
+    shows_mixtures: ClassVar[bool] = True
     finalists: ClassVar[int] = 3
     risk_name: ClassVar[str] = "RMSE"
     risk_power: ClassVar[float] = 0.5
@@ -89,6 +90,15 @@ class Gaussian(Family):
     def standardised(self, centre: float, spread: float) -> tuple[float, float]:
         """The target's own centre and spread."""
         return centre, spread
+
+    def mean_basis(self, y: FloatArray, far: float) -> FloatArray:
+        """The target, its square and its cube."""
+        clipped = np.clip(y, -far, far)
+        return np.column_stack([y, clipped**2, clipped**3])
+
+    def spread_basis(self, y: FloatArray, far: float) -> FloatArray:
+        """The same, and its size."""
+        return np.column_stack([self.mean_basis(y, far), np.abs(y)])
 
     def working_response(self, y: FloatArray) -> FloatArray:
         """The target itself."""

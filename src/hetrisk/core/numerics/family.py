@@ -52,6 +52,8 @@ class Family(ABC):
     """Whether y has a variance of its own, to be fitted beside the coefficients."""
     finalists: ClassVar[int]
     """Short runs of EM worth carrying on: labels say less a row, so they need more."""
+    shows_mixtures: ClassVar[bool]
+    """Whether y given x shows that it is a mixture: one of two probabilities is a probability."""
     risk_name: ClassVar[str]
     """What `risk` is called."""
     risk_power: ClassVar[float]
@@ -117,6 +119,17 @@ class Family(ABC):
         return y[:, None]
 
     @abstractmethod
+    def mean_basis(self, y: FloatArray, far: float) -> FloatArray:
+        """(n, b) functions of the target that the mean of a column given it may follow.
+
+        Beyond ``far`` standard deviations powers count no further.
+        """
+
+    def spread_basis(self, y: FloatArray, far: float) -> FloatArray:
+        """(n, b) functions of the target that the spread of a column given it may follow."""
+        return self.mean_basis(y, far)
+
+    @abstractmethod
     def working_response(self, y: FloatArray) -> FloatArray:
         """(n, o) numbers whose least squares fit is a rough start for theta."""
 
@@ -163,6 +176,7 @@ class NewtonFamily(Family):
     closed_form: ClassVar[bool] = False
     ridge: ClassVar[float] = 1e-6
     has_variance: ClassVar[bool] = False
+    shows_mixtures: ClassVar[bool] = False
     finalists: ClassVar[int] = 6
     risk_name: ClassVar[str] = "error rate"
     risk_power: ClassVar[float] = 1.0
@@ -199,6 +213,12 @@ class NewtonFamily(Family):
         damped = sums.curvature + weight.reshape(*theta.shape[:-2], size, 1) * np.eye(size)
         step = np.linalg.solve(damped, gradient)
         return theta + step.reshape(theta.shape), np.ones(theta.shape[:-2])
+
+    def mean_basis(self, y: FloatArray, far: float) -> FloatArray:
+        """Indicators of all classes but the first."""
+        n_classes = 1 + len(self.coding)
+        indicators: FloatArray = (y[:, None] == np.arange(1, n_classes)).astype(np.float64)
+        return indicators
 
     @abstractmethod
     def log_probabilities(self, eta: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.columns import choose_columns, take_back_path
+from hetrisk.core.reach.columns import ColumnChoice, choose_columns, take_back_path
 from hetrisk.core.reach.curve import reach_curve
 from hetrisk.core.reach.forms import FORMS, DecisionProblem, Model, plain
 from hetrisk.core.reach.leave_one_out import leave_one_out
@@ -73,7 +73,7 @@ def decide(
     chance: float | None = None,
     measure: Measure | None = None,
 ) -> Decision:
-    """Choose columns or directions at the reach problem for; keep plain ERM where that pays more.
+    """Choose columns or directions at the reach asked for; keep plain ERM where that pays more.
 
     Parameters
     ----------
@@ -85,63 +85,124 @@ def decide(
     chance : where the environments do not differ beyond chance, the p-value that says so.
     measure : measures the error where nothing shifts, for labels (`hetrisk.core.reach.brier`).
     """
-    d, reach, form = environments.n_columns, settings.reach, FORMS[settings.form]
-    varies = np.diag(environments.pooled)[1 : d + 1] > 0
-    keep = settings.kept(d) | ~varies
-    chosen = choose_columns(environments, reach, groups, keep)
-    path = take_back_path(environments, reach, groups, chosen.support)
-    full = len(path) - 1  # the last set of the path is that of all columns
-    resampled = resample_sets(cells, environments, path, chosen.rivals, reach)
-    removed = evaluate_path(environments, path).removed(full)
-    enough = removed >= THRESHOLDS.removed
-    wanted = resampled.within_one_error(enough)
-    at = wanted if enough[wanted] else full
-    problem = DecisionProblem(cells, environments, reach, chosen.rivals, resampled, at, full)
-    other, found = plain(problem), form.make(problem)
-    met = (chosen.met, chosen.costs)
+    form, nothing = FORMS[settings.form], np.zeros(environments.n_columns)
+    choice = _choose(cells, environments, groups, settings)
+    other, found = plain(choice.problem), form.make(choice.problem)
     start = None if measure is None else _start(measure, found, other)
-    drawn = reach_curve(environments, found.line, reach, *met, found.lines, unit, start)
-    stability = np.zeros(d)
-    if form.leaves_columns:
-        stability = resampled.stability(full, THRESHOLDS.removed)
-    verdict, reason = _verdict(found, drawn, stability, varies, groups, environments, settings)
-    if form.leaves_columns and at == full and wanted != full:
-        reason = f"{reason} {_refused(~path[wanted], removed[wanted], groups, settings)}"
+    drawn = _draw(choice, found, unit, start)
+    stability = choice.stability if form.leaves_columns else nothing
+    verdict, reason = _verdict(found, drawn, stability, choice, groups, settings)
+    if form.leaves_columns and choice.refused:
+        reason = f"{reason} {_refused(choice, groups, settings)}"
     if chance is not None:
-        verdict = HOMOGENEOUS
+        verdict, stability = HOMOGENEOUS, nothing
         reason = (
             f"The {len(environments.rows)} environments do not differ beyond chance "
             f"(p = {chance:.2g}): plain ERM on all columns."
         )
     if verdict != INVARIANT:
         found = other
-        start = None if start is None else (start[1], start[1])
-        drawn = reach_curve(environments, found.line, reach, *met, found.lines, unit, start)
-    prices = column_prices(environments, found.support, groups, reach)
+        drawn = _draw(choice, other, unit, None if start is None else (start[1], start[1]))
     scores = leave_one_out(environments, found.refit, names)
+    if verdict == INVARIANT:
+        reason = f"{reason} {_contradiction(scores)}".strip()
     return Decision(
-        found.support,
-        found.coef,
-        found.multipliers,
-        verdict,
-        f"{reason} {_contradiction(scores)}".strip() if verdict == INVARIANT else reason,
-        Evidence(
-            prices.margin,
-            prices.price,
-            prices.regret,
-            np.minimum(p_value * len(np.unique(groups)), 1.0),
-            np.zeros(d, dtype=bool),
-            tuple(
-                _column_reason(j, found.support, varies, keep, prices.margin, settings)
-                for j in range(d)
-            ),
-        ),
-        drawn,
-        resampled.stability(full, THRESHOLDS.removed)
-        if form.leaves_columns and chance is None
-        else np.zeros(d),
-        found.agreement,
-        scores,
+        support=found.support,
+        coef=found.coef,
+        multipliers=found.multipliers,
+        verdict=verdict,
+        reason=reason,
+        evidence=_evidence(choice, found.support, p_value, groups, settings),
+        curve=drawn,
+        stability=stability,
+        agreement=found.agreement,
+        leave_one_out=scores,
+    )
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The set of columns to use, and what it was chosen among.
+
+    Attributes
+    ----------
+    columns : the set with the least E_k, and all sets met on the way to it.
+    problem : what a form of the answer is made from; ``at`` is the number of the chosen set.
+    wanted : number of the set that would be chosen, were it to remove enough of the regret.
+    removed : (m,) share of the mean regret that each set of the path removes.
+    varies, keep : (d,) columns that are not constant, and columns that never leave.
+    """
+
+    columns: ColumnChoice
+    problem: DecisionProblem
+    wanted: int
+    removed: FloatArray
+    varies: BoolArray
+    keep: BoolArray
+
+    @property
+    def stability(self) -> FloatArray:
+        """(d,) share of resamples in which each column leaves."""
+        return self.problem.resampled.stability(self.problem.full, THRESHOLDS.removed)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the wanted set is not taken, because it removes too little of the regret."""
+        return self.problem.at == self.problem.full != self.wanted
+
+
+def _choose(
+    cells: list[CellMoments], environments: Environments, groups: IntArray, settings: SearchSettings
+) -> _Choice:
+    """Decide which columns leave.
+
+    1. Find the set with the least expected error at the reach.
+    2. From it, take columns back one by one, those that cost least first: nested sets, the last
+       of which is that of all columns.
+    3. Of the sets that remove enough of the mean regret, take the largest whose error is within
+       one standard error of the least (over resamples): a column leaves only for a reason.
+    """
+    d, reach = environments.n_columns, settings.reach
+    varies = np.diag(environments.pooled)[1 : d + 1] > 0
+    keep = settings.kept(d) | ~varies
+    chosen = choose_columns(environments, reach, groups, keep)
+    path = take_back_path(environments, reach, groups, chosen.support)
+    full = len(path) - 1
+    resampled = resample_sets(cells, environments, path, chosen.rivals, reach)
+    removed = evaluate_path(environments, path).removed(full)
+    enough = removed >= THRESHOLDS.removed
+    wanted = resampled.within_one_error(enough)
+    at = wanted if enough[wanted] else full
+    problem = DecisionProblem(cells, environments, reach, chosen.rivals, resampled, at, full)
+    return _Choice(chosen, problem, wanted, removed, varies, keep)
+
+
+def _draw(
+    choice: _Choice, model: Model, unit: str, start: tuple[float, float] | None
+) -> ReachCurve:
+    """The reach curve of a model; ``start`` as in `hetrisk.core.reach.curve.reach_curve`."""
+    sets, costs = choice.columns.met, choice.columns.costs
+    environments, reach = choice.problem.environments, choice.problem.reach
+    return reach_curve(environments, model.line, reach, sets, costs, model.lines, unit, start)
+
+
+def _evidence(
+    choice: _Choice,
+    support: BoolArray,
+    p_value: FloatArray,
+    groups: IntArray,
+    settings: SearchSettings,
+) -> Evidence:
+    """What decided about each column; p-values corrected for the number of groups."""
+    d, problem = len(support), choice.problem
+    prices = column_prices(problem.environments, support, groups, problem.reach)
+    return Evidence(
+        prices.margin,
+        prices.price,
+        prices.regret,
+        np.minimum(p_value * len(np.unique(groups)), 1.0),
+        np.zeros(d, dtype=bool),
+        tuple(_column_reason(j, support, choice, prices.margin, settings) for j in range(d)),
     )
 
 
@@ -157,16 +218,17 @@ def _verdict(
     found: Model,
     drawn: ReachCurve,
     stability: FloatArray,
-    varies: BoolArray,
+    choice: _Choice,
     groups: IntArray,
-    environments: Environments,
     settings: SearchSettings,
 ) -> tuple[str, str]:
+    """The verdict, and why: what leaves and what that is worth, or what speaks for plain ERM."""
+    varies, form = choice.varies, FORMS[settings.form]
     left = varies & ~found.support
     at = int(np.searchsorted(drawn.reach, settings.reach))
     gain = 1.0 - drawn.error[at] / max(drawn.error_erm[at], TINY)
     price = drawn.error[0] / max(drawn.error_erm[0], TINY) - 1.0
-    differs = f"{len(environments.rows)} environments differ beyond chance"
+    differs = f"{len(found.multipliers)} environments differ beyond chance"
     if not (found.support & varies).any():
         return UNSTABLE, f"{differs}, and no column predicts alike in all of them."
     if drawn.break_even > settings.reach or gain <= 0:
@@ -174,11 +236,11 @@ def _verdict(
             f"{differs}, but at reach {settings.reach:g} nothing does better than plain ERM on "
             "all columns."
         )
-    shaky = unsteady(found.where, found.agreement, left, stability, groups, settings)
-    if shaky:
-        return UNSTABLE, f"{differs}, but {shaky}"
-    if not FORMS[settings.form].leaves_columns:
-        what = FORMS[settings.form].sentence
+    doubt = unsteady(found.where, found.agreement, left, stability, groups, settings)
+    if doubt:
+        return UNSTABLE, f"{differs}, but {doubt}"
+    if not form.leaves_columns:
+        what = form.sentence
     elif left.any():
         which = listed(left, groups, settings)
         gone, all_of_them = (len(np.unique(groups[some])) for some in (left, varies))
@@ -216,11 +278,13 @@ def unsteady(
     return f"the answer does not hold on other rows: {what}. In doubt: {doubt}."
 
 
-def _refused(left: BoolArray, removed: float, groups: IntArray, settings: SearchSettings) -> str:
+def _refused(choice: _Choice, groups: IntArray, settings: SearchSettings) -> str:
     """Why columns that would pay for the worst environment stay."""
+    left = ~choice.problem.resampled.sets[choice.wanted]
+    removed = max(float(choice.removed[choice.wanted]), 0.0)
     return (
         f"Without {listed(left, groups, settings)} the worst environment would suffer less, but "
-        f"only {max(removed, 0.0):.0%} of what moves over all environments would be gone: no "
+        f"only {removed:.0%} of what moves over all environments would be gone: no "
         "column is left out."
     )
 
@@ -253,20 +317,16 @@ def _contradiction(scores: tuple[EnvironmentScore, ...]) -> str:
 
 
 def _column_reason(
-    j: int,
-    support: BoolArray,
-    varies: BoolArray,
-    keep: BoolArray,
-    margin: FloatArray,
-    settings: SearchSettings,
+    j: int, support: BoolArray, choice: _Choice, margin: FloatArray, settings: SearchSettings
 ) -> str:
-    if not varies[j]:
+    """What became of a column, in a sentence."""
+    if not choice.varies[j]:
         return "Left out: it never varies."
     change = f"the error at reach {settings.reach:g} by {abs(margin[j]):.1%}"
     if not support[j]:
         return f"Left out: taken back, it would raise {change}."
-    if keep[j]:
-        return "Kept: problem for."
+    if choice.keep[j]:
+        return "Kept: asked for."
     if margin[j] >= 0:
         return f"Kept: leaving it out would raise {change}."
     return (

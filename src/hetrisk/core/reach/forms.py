@@ -1,6 +1,6 @@
 """The forms an answer can take: columns left out, or directions shrunk.
 
-A form makes a model from what was problem and says how it does on other rows. A new one is a
+A form makes a model of the problem and says how it does on other rows. A new one is a
 function here and a line in `FORMS`.
 """
 

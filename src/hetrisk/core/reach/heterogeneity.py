@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.environment_fits import cochran_q
 from hetrisk.core.numerics.floors import ROUNDING, TINY, TRACE_OF_A_ROW
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.reach.regret import Environments, Fits, fit_set
@@ -153,10 +154,8 @@ def _column_p_values(environments: Environments, fits: Fits, draws: FloatArray) 
     phi = ((moved**2).sum(axis=(1, 3)) / diagonal).mean(axis=0)
     variance = _variance(environments, fits.own, p) / environments.rows
     scale = np.maximum(phi, 1.0) * diagonal / environments.n_targets
-    precision = 1.0 / np.maximum(variance[:, None] * scale, TINY)
-    coef = fits.coef[1:]
-    centre = np.einsum("ki,kit->it", precision, coef) / precision.sum(axis=0)[:, None]
-    q = np.einsum("ki,kit->i", precision, (coef - centre) ** 2)
+    of_coef = np.maximum(variance[:, None] * scale, TINY)[..., None]
+    q = cochran_q(fits.coef[1:], of_coef).sum(axis=-1)
     # Indicators of t > 1 classes sum to one: of their coefficients t - 1 are free.
     free = max(environments.n_targets - 1, 1)
     freedom = (K - 1) * free

@@ -47,7 +47,7 @@ class LabelCopy(Question[Copies]):
 
     def applies(self, family: Family) -> bool:
         """Labels only: a number that is repeated more or less closely can be tested."""
-        return not family.closed_form
+        return not family.shows_mixtures
 
     def propose(self, case: Case) -> Copies:
         """The strongest effects, as few as possible, that say more than any column that stays.

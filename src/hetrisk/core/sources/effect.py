@@ -27,7 +27,7 @@ from hetrisk.core.numerics.dependence import dependence
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
-from hetrisk.core.sources.mechanism import mechanism_p_values, target_basis
+from hetrisk.core.sources.mechanism import mechanism_p_values
 from hetrisk.core.sources.question import (
     EFFECT,
     Case,
@@ -41,6 +41,7 @@ from hetrisk.core.sources.question import (
 from hetrisk.core.sources.scale_mixture import SpreadPartition, by_spread
 from hetrisk.core.sources.score import ROWS, Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import two_valued
+from hetrisk.core.thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
     """Compare what columns say of each other before and after the target is known."""
     w = rows.weight / rows.weight.sum()
     centred = rows.X - w @ rows.X
-    known = target_basis(rows.y, family)
+    known = family.mean_basis(rows.y, THRESHOLDS.far)
     known = known - w @ known
     plain, given = (z.T @ (w[:, None] * z) for z in (centred, _residuals(known, centred, w)))
     n_rows, n_known = 1.0 / float((w**2).sum()), known.shape[1]
@@ -157,7 +158,7 @@ def _by_spread(case: Case, effects: BoolArray) -> list[SpreadPartition]:
 def _two_slopes(case: Case, j: int) -> Score | None:
     """Score of an effect given the target; None where there is no spread to be asked about."""
     rows = case.sample
-    if two_valued(rows.X[:, j]) or not case.family.closed_form:
+    if two_valued(rows.X[:, j]) or not case.family.shows_mixtures:
         return None
     seen = Rows(rows.X[:ROWS], rows.y[:ROWS], rows.weight[:ROWS])
     return score(seen, case.groups, case.thresholds, np.array([-1]), mixed=0, target=j)

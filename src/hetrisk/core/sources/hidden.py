@@ -81,7 +81,7 @@ class Hidden(Question[Suspicion]):
 
     def applies(self, family: Family) -> bool:
         """Numbers only: see above."""
-        return family.closed_form
+        return family.shows_mixtures
 
     def propose(self, case: Case) -> Suspicion:
         """Score all columns in play and, where that is beyond chance, propose sets to leave."""

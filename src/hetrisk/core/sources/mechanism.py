@@ -25,7 +25,7 @@ from functools import partial
 import numpy as np
 from scipy.stats import chi2, ncx2
 
-from hetrisk.core.numerics.families import Family, Multinomial
+from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import EQUAL, NEARLY_SINGULAR, TINY, TINY_ROOT
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Summed
@@ -33,16 +33,6 @@ from hetrisk.core.thresholds import THRESHOLDS
 
 # Features, and spreads, that one effect is set against: those farthest from normal.
 WITNESSES: Budget[int] = 50
-
-
-def target_basis(y: FloatArray, family: Family) -> FloatArray:
-    """(n, b) functions of the target that a mean may follow: powers, or indicators of labels."""
-    if not family.closed_form:
-        classes = family.n_classes if isinstance(family, Multinomial) else 2
-        indicators: FloatArray = (y[:, None] == np.arange(1, classes)).astype(np.float64)
-        return indicators
-    clipped = np.clip(y, -THRESHOLDS.far, THRESHOLDS.far)
-    return np.column_stack([y, clipped**2, clipped**3])
 
 
 @dataclass(frozen=True)
@@ -153,8 +143,7 @@ class _Scores:
 
 def _known(rows: Rows, family: Family) -> FloatArray:
     """(n, b) constant and functions of the target that a mean or a spread may follow."""
-    basis = [np.ones(len(rows)), target_basis(rows.y, family)]
-    return np.column_stack([*basis, np.abs(rows.y)] if family.closed_form else basis)
+    return np.column_stack([np.ones(len(rows)), family.spread_basis(rows.y, THRESHOLDS.far)])
 
 
 def _solved(gram: FloatArray, cross: FloatArray) -> FloatArray:

@@ -14,15 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
+from hetrisk.core.numerics.ensemble import normalised
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TIED_VARIANCE, TINY
 from hetrisk.core.numerics.iteration import iterate
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
-from hetrisk.core.sources.mechanism import target_basis
+from hetrisk.core.thresholds import THRESHOLDS
 
 # Variances that EM starts from, times that of all rows. With three environments the price is within
 # a tenth of that with four; with two it is up to a third higher (docs/research/hidden.md).
@@ -84,7 +84,7 @@ def by_spread(rows: Rows, family: Family, effects: IntArray) -> SpreadPartition:
 
 
 def _known(y: FloatArray, family: Family) -> FloatArray:
-    return np.column_stack([np.ones(len(y)), target_basis(y, family)])
+    return np.column_stack([np.ones(len(y)), family.mean_basis(y, THRESHOLDS.far)])
 
 
 def _responsibilities(
@@ -92,6 +92,5 @@ def _responsibilities(
 ) -> tuple[FloatArray, FloatArray]:
     """(n, K) responsibilities and (n,) log likelihoods of squared noise (n, m)."""
     log = np.log(share) - 0.5 * (square @ (1.0 / variance.T) + np.log(variance).sum(axis=1))
-    likelihood = logsumexp(log, axis=1)
-    each: FloatArray = np.exp(log - likelihood[:, None])
-    return each, np.asarray(likelihood, dtype=np.float64)
+    each, likelihood = normalised(np.ascontiguousarray(log.T))
+    return each.T, likelihood
