@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetrisk.core.sources.design import BatchDesign
-from hetrisk.core.sources.slopes import gains, gains_from, one_regression, two_slopes
+from hetrisk.core.sources.one_regression import one_regression
+from hetrisk.core.sources.slopes import gains, gains_from, two_slopes
 
 
 def table(seed: int, n: int = 300, p: int = 4):

@@ -20,7 +20,7 @@ from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.numerics.working import WorkingFit, working_fit
 from hetrisk.core.sources.design import BatchDesign
-from hetrisk.core.sources.slopes import one_regression
+from hetrisk.core.sources.one_regression import one_regression
 from hetrisk.core.sources.terms import Term, choose_terms, term_values
 from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 

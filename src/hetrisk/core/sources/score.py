@@ -27,7 +27,8 @@ from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.numerics.working import working_fit
 from hetrisk.core.sources.design import BatchDesign
 from hetrisk.core.sources.flexible import Population, drawn_units, fit_population
-from hetrisk.core.sources.slopes import Noise, OneRegression, TwoSlopes, gains
+from hetrisk.core.sources.one_regression import Noise, OneRegression
+from hetrisk.core.sources.slopes import TwoSlopes, gains
 from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 
 ROWS: Budget[int] = 4000  # of a sample, that a column is scored on

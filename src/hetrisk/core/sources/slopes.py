@@ -1,7 +1,7 @@
 """One regression or two? Many targets at once, on one design.
 
-*One regression* is y = z'b + noise, where the noise is a mixture of two normals with means and
-variances of their own: heavy tails, outliers and skewed noise are then no heterogeneity. *Two
+*One regression* (`hetrisk.core.sources.one_regression`) is y = z'b + noise, where the noise is a
+mixture of two normals: heavy tails, outliers and skewed noise are then no heterogeneity. *Two
 slopes* is the same noise about two regressions,
 
     p(y | z) = sum_k sum_l q_kl N(y; z'b_k + m_l, v_l),   k, l in {1, 2},   m_1 = 0,
@@ -22,7 +22,6 @@ from scipy.special import expit
 
 from hetrisk.core.numerics.floors import (
     LEAST_WEIGHT,
-    NOISE_SHARE,
     ROUNDING,
     SHARED_VARIANCE,
     SINGLE_TINY,
@@ -30,49 +29,25 @@ from hetrisk.core.numerics.floors import (
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.sources.design import BatchDesign, Single
+from hetrisk.core.sources.one_regression import (
+    Noise,
+    OneRegression,
+    col,
+    log_normal,
+    normalised,
+    one_regression,
+)
 from hetrisk.core.thresholds import THRESHOLDS
 
 TAIL: Budget[float] = 0.15  # share of the rows that a start gives to the second slope
 SHORT: Budget[int] = 4  # iterations of a start
 LONG: Budget[int] = 40  # of those carried on
-ONE_LONG: Budget[int] = 60  # iterations of one regression
-ONE_TOL: Budget[float] = 2e-6  # gain in mean log likelihood below which they stop
 SETS_LONG: Budget[int] = 30  # iterations where many sets of columns are compared
-# Variances of the two parts of a noise to start from, relative to one regression: a wide part, and
-# parts to either side.
-NOISE_STARTS: Budget[tuple[tuple[float, ...], ...]] = ((0.4, 0.7, 0.7), (3.0, 1.0, 1.0))
 IN_TAIL: Budget[float] = 0.9  # share of the second slope that a start gives to rows in a tail
 OFF_TAIL: Budget[float] = 0.05  # and to the others
 CARRIED: Budget[int] = 2  # starts carried on
 START_ROWS: Budget[int] = 800  # rows the starts are compared on
 TOL: Budget[float] = 2e-5  # gain in mean log likelihood below which EM stops
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Two normals for each of B targets: means 0 and ``mean``, (2, B) variances.
-
-    ``share`` (B,) is that of the second, ``one`` (B,) the mean square about one regression.
-    """
-
-    mean: Single
-    variance: Single
-    share: Single
-    one: Single
-
-    def repeated(self, times: int) -> Noise:
-        """Every target's noise several times in a row."""
-        parts = (self.mean, self.variance, self.share, self.one)
-        return Noise(*(np.repeat(part, times, axis=-1) for part in parts))
-
-
-@dataclass(frozen=True)
-class OneRegression:
-    """One regression a target: (B,) mean log likelihoods, (B, p) coefficients, the noise."""
-
-    log_likelihood: Single
-    coef: Single
-    noise: Noise
 
 
 @dataclass(frozen=True)
@@ -96,104 +71,13 @@ class TwoSlopes:
 
     def chosen(self, index: IntArray) -> TwoSlopes:
         """Return some of the targets."""
-        noise = Noise(
-            self.noise.mean[index],
-            self.noise.variance[:, index],
-            self.noise.share[index],
-            self.noise.one[index],
-        )
         return TwoSlopes(
             self.log_likelihood[index],
             self.coef[:, index],
             self.weights[..., index],
-            noise,
+            self.noise.chosen(index),
             self.second[index],
         )
-
-
-def _col(values: Single) -> Single:
-    column: Single = values[:, None]
-    return column
-
-
-def _normalised(logs: list[Single], weight: Single) -> Single:
-    """Turn log densities into shares, in place; return the (B,) mean log likelihoods."""
-    # Subtract the row maximum: densities of distant rows underflow.
-    top = logs[0].copy()
-    for log in logs[1:]:
-        np.maximum(top, log, out=top)
-    total = np.zeros_like(top)
-    for log in logs:
-        log -= top
-        np.exp(log, out=log)
-        total += log
-    for log in logs:
-        log /= total
-    likelihood: Single = (top + np.log(total)) @ weight
-    return likelihood
-
-
-def _log_normal(residual: Single, variance: Single, share: Single) -> Single:
-    """Log of share times normal density at residuals (B, n), constants left out."""
-    log = residual * residual
-    log *= _col(np.float32(-0.5) / variance)
-    log += _col(np.log(share) - np.float32(0.5) * np.log(variance))
-    return log
-
-
-def one_regression(
-    design: BatchDesign,
-    Y: Single,
-    mask: BoolArray,
-    iterations: int = ONE_LONG,
-    tol: float = ONE_TOL,
-) -> OneRegression:
-    """Fit one regression to each target: the best of three starts, wide or skewed either way."""
-    w, starts = design.weight, 3
-    coef = design.fits(np.broadcast_to(w, Y.shape), w * Y, mask)
-    residual = design.residuals(Y, coef)
-    one = np.maximum((residual * residual) @ w, np.float32(ROUNDING))
-    sd = np.sqrt(one)
-    mean = np.stack([0.0 * sd, sd, -sd], axis=1).ravel()
-    variance = np.stack(
-        [
-            np.outer(one, NOISE_STARTS[0]).astype(np.float32).ravel(),
-            np.outer(one, NOISE_STARTS[1]).astype(np.float32).ravel(),
-        ]
-    )
-    Y, residual, one, coef, mask = (
-        np.repeat(a, starts, axis=0) for a in (Y, residual, one, coef, mask)
-    )
-    share: Single = np.full(len(Y), 0.25, dtype=np.float32)
-    before = np.full(len(Y), -np.inf, dtype=np.float32)
-    for _ in range(iterations):
-        logs = [
-            _log_normal(residual, variance[0], np.subtract(1, share, dtype=np.float32)),
-            _log_normal(residual - _col(mean), variance[1], share),
-        ]
-        likelihood = _normalised(logs, w)
-        if np.all(likelihood - before < tol):
-            break
-        before = likelihood
-        first, second = logs
-        total = np.maximum(second @ w, np.float32(SINGLE_TINY))
-        share = np.clip(total, NOISE_SHARE, 1 - NOISE_SHARE)
-        tight, wide = first * _col(one / variance[0]), second * _col(one / variance[1])
-        both = tight + wide
-        coef = design.fits(w * both, w * (both * Y - wide * _col(mean)), mask)
-        residual = design.residuals(Y, coef)
-        mean = (second * residual) @ w / total
-        off = residual - _col(mean)
-        variance = np.stack(
-            [
-                (first * residual * residual) @ w / np.maximum(first @ w, np.float32(SINGLE_TINY)),
-                (second * off * off) @ w / total,
-            ]
-        )
-        variance = np.maximum(variance, SHARED_VARIANCE * one)
-    best = np.argmax(likelihood.reshape(-1, starts), axis=1) + starts * np.arange(len(Y) // starts)
-    noise = Noise(mean[best], variance[:, best], share[best], one[best])
-    return OneRegression(likelihood[best], coef[best], noise)
 
 
 @dataclass
@@ -226,40 +110,23 @@ def two_slopes(
     tol: float = TOL,
 ) -> TwoSlopes:
     """Fit two regressions to each target from shares (B, n); EM stops target by target."""
-    w, B = design.weight, len(Y)
-    share = np.clip(second @ w, THRESHOLDS.least_share, 1 - THRESHOLDS.least_share)
-    weights = np.stack(
-        [
-            (1 - share) * (1 - noise.share),
-            (1 - share) * noise.share,
-            share * (1 - noise.share),
-            share * noise.share,
-        ]
-    )
-    coef = np.stack([design.fits(w * r, w * r * Y, mask) for r in (1 - second, second)])
-    run = _Running(np.arange(B), Y, mask, coef, weights, noise.mean, noise.variance, noise.one)
+    B = len(Y)
+    run = _begin(design, Y, second, noise, mask)
     done = TwoSlopes(
         np.full(B, -np.inf, dtype=np.float32),
-        np.zeros_like(coef),
-        np.zeros_like(weights),
+        np.zeros_like(run.coef),
+        np.zeros_like(run.weights),
         Noise(np.zeros_like(noise.mean), np.ones_like(noise.variance), noise.share, noise.one),
         np.array(second),
     )
     before = done.log_likelihood.copy()
     for iteration in range(iterations):
         residual = [design.residuals(run.Y, run.coef[k]) for k in (0, 1)]
-        shares = [
-            _log_normal(
-                residual[k] - _col(run.mean) if part else residual[k],
-                run.variance[part],
-                run.weights[2 * k + part],
-            )
-            for k in (0, 1)
-            for part in (0, 1)
-        ]
-        likelihood = _normalised(shares, w)
-        active = likelihood - before >= tol
-        active |= iteration < 2
+        shares = _log_densities(run, residual)
+        likelihood = normalised(shares, design.weight)
+        # The first step may lower a likelihood that the start had too high: shares given to rows
+        # need not be those of any slopes.
+        active = (likelihood - before >= tol) | (iteration < 2)
         if iteration == iterations - 1:
             active[:] = False
         if not active.all():
@@ -274,6 +141,38 @@ def two_slopes(
     return TwoSlopes(
         done.log_likelihood, done.coef, done.weights.reshape(2, 2, B), done.noise, done.second
     )
+
+
+def _begin(
+    design: BatchDesign, Y: Single, second: Single, noise: Noise, mask: BoolArray
+) -> _Running:
+    """Slopes fitted to the rows as they are shared out, noise that of one regression."""
+    w = design.weight
+    share = np.clip(second @ w, THRESHOLDS.least_share, 1 - THRESHOLDS.least_share)
+    weights = np.stack(
+        [
+            (1 - share) * (1 - noise.share),
+            (1 - share) * noise.share,
+            share * (1 - noise.share),
+            share * noise.share,
+        ]
+    )
+    coef = np.stack([design.fits(w * r, w * r * Y, mask) for r in (1 - second, second)])
+    place = np.arange(len(Y))
+    return _Running(place, Y, mask, coef, weights, noise.mean, noise.variance, noise.one)
+
+
+def _log_densities(run: _Running, residual: list[Single]) -> list[Single]:
+    """Four (B, n): slope 1 with either part of the noise, then slope 2."""
+    return [
+        log_normal(
+            residual[k] - col(run.mean) if part else residual[k],
+            run.variance[part],
+            run.weights[2 * k + part],
+        )
+        for k in (0, 1)
+        for part in (0, 1)
+    ]
 
 
 def _store(
@@ -304,7 +203,7 @@ def _maximise(
     )
     parts = [np.maximum(weights[part] + weights[2 + part], SINGLE_TINY) for part in (0, 1)]
     run.mean = (shares[1] * residual[0] + shares[3] * residual[1]) @ w / parts[1]
-    off = [r - _col(run.mean) for r in residual]
+    off = [r - col(run.mean) for r in residual]
     run.variance = np.stack(
         [
             (shares[0] * residual[0] ** 2 + shares[2] * residual[1] ** 2) @ w / parts[0],
@@ -312,12 +211,12 @@ def _maximise(
         ]
     )
     run.variance = np.maximum(run.variance, SHARED_VARIANCE * run.one)
-    scale = [_col(run.one / v) for v in run.variance]
+    scale = [col(run.one / v) for v in run.variance]
     coef = []
     for k in (0, 1):
         wide = shares[2 * k + 1] * scale[1]
         both = shares[2 * k] * scale[0] + wide
-        target = w * (both * run.Y - wide * _col(run.mean))
+        target = w * (both * run.Y - wide * col(run.mean))
         coef.append(design.fits(w * both, target, run.mask))
     run.coef = np.stack(coef)
 
@@ -355,7 +254,7 @@ def gains(
     Yk, noise = np.repeat(Y32, k, axis=0), one.noise.repeated(k)
     gap = design.residuals(Yk, tried.coef[0, place]) ** 2
     gap -= design.residuals(Yk, tried.coef[1, place]) ** 2
-    second: Single = expit(gap / _col(noise.one))
+    second: Single = expit(gap / col(noise.one))
     found = two_slopes(design, Yk, second, noise, np.repeat(mask, k, axis=0))
     top = np.argmax(found.log_likelihood.reshape(B, k), axis=1) + k * np.arange(B)
     chosen = found.chosen(top)
@@ -380,7 +279,7 @@ def gains_from(
 def _starts(design: BatchDesign, residual: Single) -> Single:
     """(B, 2 p - 1, n) shares of the second slope to start from."""
     sd = np.sqrt(np.maximum((residual * residual) @ design.weight, np.float32(ROUNDING)))
-    far = np.clip(residual / _col(sd), -THRESHOLDS.far, THRESHOLDS.far)
+    far = np.clip(residual / col(sd), -THRESHOLDS.far, THRESHOLDS.far)
     starts = []
     for column in np.clip(design.Z[:, 1:], -THRESHOLDS.far, THRESHOLDS.far).T:
         for sign in (1, -1):
@@ -393,4 +292,4 @@ def _starts(design: BatchDesign, residual: Single) -> Single:
 def _tail(value: Single, share: float) -> Single:
     place = int((1 - share) * (value.shape[1] - 1))
     cut = np.partition(value, place, axis=1)[:, place]
-    return np.where(value > _col(cut), np.float32(IN_TAIL), np.float32(OFF_TAIL))
+    return np.where(value > col(cut), np.float32(IN_TAIL), np.float32(OFF_TAIL))
