@@ -338,3 +338,40 @@ def test_verbose_says_what_was_looked_at_and_the_verdict(capsys):
     assert said == [model.sources_[0].sentence, f"{model.verdict_}: {model.verdict_reason_}"]
     HRMRegressor().fit(X, y, environments=shop)
     assert capsys.readouterr().out == ""
+
+
+def test_many_labels_that_are_all_thin_fall_into_kinds():
+    """Forty sites of 20 rows and 12 columns: none can be fitted alone, and they do differ."""
+    rng = np.random.default_rng(0)
+    site, X = np.repeat(np.arange(40), 20), rng.standard_normal((800, 12))
+    y = X[:, 0] + np.where(site < 25, 2.0, -2.0) * X[:, 1] + rng.standard_normal(800)
+    names = np.array([f"site {s}" for s in site])
+    model = HRMRegressor().fit(X, y, environments=names)
+    assert model.sources_[0].n_environments == 2
+    assert not model.support_[1]
+    nothing = HRMRegressor().fit(X, X[:, 0] + rng.standard_normal(800), environments=names)
+    assert nothing.verdict_ == "homogeneous"
+
+
+def test_one_environment_with_rows_enough_is_nothing_to_search():
+    X, y, _ = rows()
+    shop = np.where(np.arange(len(y)) < 4, "tiny", "large")
+    model = HRMRegressor().fit(X, y, environments=shop)
+    assert model.verdict_ == "unsearched"
+    assert "all environments but one hold too few rows" in model.verdict_reason_
+    assert model.sources_[0].sentence.endswith("one environment, nothing to compare.")
+
+
+def test_a_hint_that_says_nothing_is_said_to():
+    X, y, shop = rows()
+    hints = pd.DataFrame({"shop": shop, "country": "NL", "rare": shop == "none"})
+    model = HRMRegressor().fit(X, y, hints=hints)
+    said = {source.name: source.sentence for source in model.sources_}
+    assert set(said) == {"shop", "country", "rare"}
+    assert said["country"] == "country: no two groups of rows to compare; it has no effect."
+
+
+def test_a_column_that_was_to_be_kept_says_so():
+    X, y, shop = rows()
+    model = HRMRegressor(keep=[3]).fit(X, y, environments=shop)
+    assert model.evidence_.reason[3] == "Kept: asked for."

@@ -42,6 +42,11 @@ def test_numbers_with_gaps_get_the_median():
     assert "1 missing value replaced by 2" in noted(said)
 
 
+def test_few_missing_values_of_many_are_not_none():
+    _, notes = decide("", *(str(i % 7) for i in range(2500)))
+    assert "1 missing value (under 0.1%) replaced by" in noted(notes)
+
+
 def test_a_few_words_among_many_numbers_are_missing():
     values = [str(i) for i in range(100)] + ["broken"]
     column, notes = decide(*values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,7 @@ from hetrisk.tables.errors import listed, shown
 
 QUIET_SECONDS = 2.0
 MOST_NOTES = 12
+_ASIDE = re.compile(r" \([^)]*\)")  # of a note: an example, a share
 
 
 def console() -> Console:
@@ -125,7 +127,7 @@ def _together(notes: Iterable[object]) -> list[str]:
     """Say once what was done to several columns alike, with the example of the first."""
     groups: dict[object, list[object]] = {}
     for note in notes:
-        alike = note.text.split(" (")[0] if isinstance(note, Note) and note.column else note
+        alike = _ASIDE.sub("", note.text) if isinstance(note, Note) and note.column else note
         groups.setdefault(alike, []).append(note)
     told = []
     for group in groups.values():

@@ -37,7 +37,7 @@ from hetrisk.core.result import (
 )
 from hetrisk.core.sources.hinted import hinted
 from hetrisk.core.sources.named import named
-from hetrisk.core.sources.proposal import NAMED, Proposal
+from hetrisk.core.sources.proposal import HINTED, NAMED, Proposal
 from hetrisk.core.thresholds import THRESHOLDS
 
 
@@ -107,7 +107,7 @@ def decide_given(
         partition=_partition(rows, family, first),
         environment_names=first.proposal.names,
         evidence=decision.evidence,
-        sources=tuple(source_record(t, settings, _blamed(decision)) for t in tested),
+        sources=source_records(tested, settings, _blamed(decision)),
         curve=decision.curve,
         stability=decision.stability,
         n_resamples=RESAMPLES if used[0].used else 0,
@@ -151,9 +151,24 @@ def _held_names(tested: TestedSource) -> tuple[str, ...]:
     return tuple(n for n, h in zip(tested.proposal.names, held, strict=True) if h)
 
 
-def source_record(
-    tested: TestedSource, settings: SearchSettings, blamed: int | None = None
-) -> SourceRecord:
+def source_records(
+    tested: list[TestedSource], settings: SearchSettings, blamed: int | None = None
+) -> tuple[SourceRecord, ...]:
+    """What every source showed, and the hints that nothing could be asked of."""
+    asked = {t.proposal.source for t in tested}
+    silent = [column.name for column in settings.hints if column.name not in asked]
+    return (
+        *(_record(t, settings, blamed) for t in tested),
+        *(_silent_record(name) for name in silent),
+    )
+
+
+def _silent_record(name: str) -> SourceRecord:
+    sentence = f"{name}: no two groups of rows to compare; it has no effect."
+    return SourceRecord(name, HINTED, 1, 1.0, normal_score(1.0), None, False, sentence)
+
+
+def _record(tested: TestedSource, settings: SearchSettings, blamed: int | None) -> SourceRecord:
     """What a source showed; ``blamed`` is the column that left on its account, where one did.
 
     Without one it is the column whose coefficient differs most surely: beside a shortcut that moves
@@ -168,6 +183,8 @@ def source_record(
             f"{proposal.source} ({proposal.how}): {count} environments differ beyond chance, "
             f"{about}."
         )
+    elif count < 2:
+        sentence = f"{proposal.source} ({proposal.how}): one environment, nothing to compare."
     else:
         sentence = (
             f"{proposal.source} ({proposal.how}): nothing changes beyond chance between its "

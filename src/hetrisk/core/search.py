@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hetrisk.core.given import decide_given, source_record, test_sources
+from hetrisk.core.given import decide_given, source_records, test_sources
 from hetrisk.core.inferred import search_inferred
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import IntArray, RowSource
@@ -28,6 +28,10 @@ from hetrisk.core.result import (
 from hetrisk.core.thresholds import THRESHOLDS
 
 NO_SHIFT = "At reach 0 nothing is to shift: the model is plain ERM on all columns."
+ONE_ENVIRONMENT = (
+    "Not searched: all environments but one hold too few rows for a regression on these columns. "
+    "The model is plain ERM on all columns."
+)
 
 
 def discover(
@@ -53,14 +57,16 @@ def _found(
     used = [t for t in tested if t.used]
     if used:
         return decide_given(rows, family, groups, settings, tested, used)
-    if settings.environments is not None:
+    named = settings.environments is not None
+    if named and len(tested[0].found.environments.rows) > 1:
         return decide_given(rows, family, groups, settings, tested, tested[:1])
-    if settings.reach == 0:
+    if named:
+        found = plain_result(rows, family, groups, settings, UNSEARCHED, ONE_ENVIRONMENT)
+    elif settings.reach == 0:
         found = plain_result(rows, family, groups, settings, HOMOGENEOUS, NO_SHIFT)
     else:
         found = search_inferred(rows, family, groups, settings, level)
-    records = tuple(source_record(t, settings) for t in tested)
-    return replace(found, sources=(*records, *found.sources))
+    return replace(found, sources=(*source_records(tested, settings), *found.sources))
 
 
 def discover_by_gates(

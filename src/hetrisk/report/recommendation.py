@@ -79,9 +79,14 @@ def _sentence(final: Any, left: Sequence[Feature], n_rows: int) -> str:
         HOMOGENEOUS: f"Use the plain model. {_nothing_better(final)} This is the plain model.",
         UNSTABLE: "Cannot say. Relations differ between environments, but no choice of columns "
         "is both safe and stable. This is the plain model: it may fail when the world moves.",
-        UNSEARCHED: f"Cannot say: not searched. There are too few rows ({n_rows:,}) to look for "
-        "environments in. This is the plain model.",
+        UNSEARCHED: f"Cannot say: not searched. {_too_few(final, n_rows)} This is the plain model.",
     }[final.verdict_]
+
+
+def _too_few(final: Any, n_rows: int) -> str:
+    if final.sources_:
+        return "All environments but one hold too few rows to be compared."
+    return f"There are too few rows ({n_rows:,}) to look for environments in."
 
 
 def _nothing_better(final: Any) -> str:

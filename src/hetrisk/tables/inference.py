@@ -302,11 +302,13 @@ def looks_like_an_identifier(cells: Cells) -> bool:
 def _filled(cells: Cells, missing: BoolArray, fill: float) -> list[Note]:
     if not missing.any():
         return []
-    share = missing.mean()
-    text = (
-        f"{counted(int(missing.sum()), 'missing value')} ({share:.1%}) replaced by {figure(fill)}"
-    )
+    text = f"{_missing(int(missing.sum()), len(cells))} replaced by {figure(fill)}"
     return [Note(cells.name, text)]
+
+
+def _missing(count: int, rows: int) -> str:
+    share = f"{count / rows:.1%}" if count >= 0.0005 * rows else "under 0.1%"
+    return f"{counted(count, 'missing value')} ({share})"
 
 
 def _category(cells: Cells, *, forced: bool = False) -> Decision:
@@ -341,6 +343,6 @@ def _category_notes(cells: Cells, column: CategoryColumn, lumped: int, absent: i
         alike = f"counted as {quoted(OTHER)}" if lumped == 1 else "counted as one"
         notes.append(Note(cells.name, f"{rare} {alike}"))
     if absent:
-        text = f"{counted(absent, 'missing value')} ({absent / len(cells):.1%})"
-        notes.append(Note(cells.name, f"{text} kept as a category of their own"))
+        text = f"{_missing(absent, len(cells))} kept as a category of their own"
+        notes.append(Note(cells.name, text))
     return notes

@@ -193,18 +193,20 @@ class Merged:
 
 
 def merge_unordered(cells: CellMoments, names: tuple[str, ...], n_targets: int) -> Merged:
-    """Levels as they are, where few and large enough; the thin ones together; else kinds."""
+    """Levels as they are, where few and some large enough; the thin ones together; else kinds."""
     rows = cells.effective_rows
     least = _least_rows(cells)
-    if int((rows >= least).sum()) <= _most_environments(cells) and len(rows) <= MANY_LEVELS:
+    large = int((rows >= least).sum())
+    few = large <= _most_environments(cells) and len(rows) <= MANY_LEVELS
+    if few and (large > 0 or rows.sum() < 2 * least):
         thin = rows < least
         lookup = np.where(thin, int((~thin).sum()), np.cumsum(~thin) - 1)
         held = float(rows[thin].sum())
         if held < least:
             lookup = np.where(thin, -1, lookup)
         kept = [name for name, small in zip(names, thin, strict=True) if not small]
-        few = [names[j] for j in np.argsort(-rows, kind="stable") if thin[j]]
-        merged = tuple(kept) + ((f"all others{_holding(few)}",) if held >= least else ())
+        others = [names[j] for j in np.argsort(-rows, kind="stable") if thin[j]]
+        merged = tuple(kept) + ((f"all others{_holding(others)}",) if held >= least else ())
         return _merged(cells, lookup, merged)
     return _kinds(cells, names, n_targets)
 
