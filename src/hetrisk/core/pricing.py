@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetrisk.core.mixture.mixture import MixtureParameters
-from hetrisk.core.numerics.cells import FOLDS, Assignment, cell_moments
+from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments, cell_moments
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.partition import Partition
-from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.brier import BrierScores
 from hetrisk.core.reach.columns import take_back_path
-from hetrisk.core.reach.curve import model_line, reach_curve
+from hetrisk.core.reach.curve import Line, model_line, reach_curve
 from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.prices import column_prices
 from hetrisk.core.reach.regret import Environments, fit_set, sparing
@@ -75,49 +75,107 @@ def priced(
     ``null`` are the same environments made from targets of one population.
     """
     acts = findings.verdict == INVARIANT
+    # Folds are there to be resampled: where nothing is done, one will do.
     cells = cell_moments(rows, family, SoftAssignment(findings.partition), FOLDS if acts else 1)
-    environments = replace(environments_of(cells, family.n_targets), null=null)
-    d, reach = environments.n_columns, settings.reach
-    if null:
-        environments = sparing(environments, [np.ones(d, dtype=bool), findings.support])
-    coef = fit_set(environments, findings.support).coef[0]
-    path = take_back_path(environments, reach, groups, findings.support)
-    lines, stability, agreement = None, np.zeros(d), 1.0
-    if acts:
-        resampled, full = resample_sets([cells], environments, path, path[:0], reach), len(path) - 1
-        lines, stability = resampled.lines(0, full), resampled.stability(full, 0.0)
-        agreement = resampled.agreement(0, full)
-    model = model_line(environments, coef, findings.support)
-    start = _start(rows, family, findings)
-    found = evaluate_path(environments, path)
-    costs = Costs(found.risk, found.worst)
-    drawn = reach_curve(environments, model, reach, path, costs, lines, error_unit(family), start)
-    prices = column_prices(environments, findings.support, groups, reach)
+    environments = _environments(cells, family, findings.support, null)
+    path = take_back_path(environments, settings.reach, groups, findings.support)
+    tried = _resampled(cells, environments, path, settings.reach) if acts else _untried(path)
+    drawn = _curve(rows, family, settings, findings, environments, path, tried.lines)
+    n_environments = findings.partition.n_environments
     return SearchResult(
         support=findings.support,
         gates=findings.gates,
         partition=findings.partition,
-        environment_names=tuple(str(k + 1) for k in range(findings.partition.n_environments)),
-        evidence=Evidence(
-            prices.margin,
-            prices.price,
-            prices.regret,
-            np.ones(d) if findings.p_value is None else findings.p_value,
-            np.zeros(d, dtype=bool) if findings.assumed is None else findings.assumed,
-            findings.reasons,
-        ),
+        environment_names=tuple(str(k + 1) for k in range(n_environments)),
+        evidence=_evidence(environments, findings, groups, settings.reach),
         sources=findings.sources,
         curve=drawn,
-        stability=stability,
-        n_resamples=RESAMPLES if acts else 0,
-        agreement=agreement,
+        stability=tried.stability,
+        n_resamples=tried.n_resamples,
+        agreement=tried.agreement,
         leave_one_out=(),
         verdict=findings.verdict,
         reason=findings.reason,
-        history=findings.history
-        or (step(findings.support, findings.partition.n_environments, drawn, settings),),
+        history=findings.history or (step(findings.support, n_environments, drawn, settings),),
         coef=findings.coef,
         intercept=findings.intercept,
+    )
+
+
+def _environments(
+    cells: CellMoments, family: Family, support: BoolArray, null: tuple[Environments, ...]
+) -> Environments:
+    environments = replace(environments_of(cells, family.n_targets), null=null)
+    if not null:
+        return environments
+    return sparing(environments, [np.ones(environments.n_columns, dtype=bool), support])
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """How a set of columns does on resampled rows; see `SearchResult` and `reach_curve`."""
+
+    lines: tuple[Line, Line] | None
+    stability: FloatArray
+    agreement: float
+    n_resamples: int
+
+
+def _resampled(
+    cells: CellMoments, environments: Environments, path: BoolArray, reach: float
+) -> _Tried:
+    """The first set of the path against the last, that of all columns."""
+    resampled, full = resample_sets([cells], environments, path, path[:0], reach), len(path) - 1
+    return _Tried(
+        resampled.lines(0, full),
+        resampled.stability(full, 0.0),
+        resampled.agreement(0, full),
+        RESAMPLES,
+    )
+
+
+def _untried(path: BoolArray) -> _Tried:
+    return _Tried(None, np.zeros(path.shape[1]), 1.0, 0)
+
+
+def _curve(
+    rows: RowSource,
+    family: Family,
+    settings: SearchSettings,
+    findings: Findings,
+    environments: Environments,
+    path: BoolArray,
+    lines: tuple[Line, Line] | None,
+) -> ReachCurve:
+    """The reach curve of least squares on the support."""
+    coef = fit_set(environments, findings.support).coef[0]
+    model = model_line(environments, coef, findings.support)
+    found = evaluate_path(environments, path)
+    return reach_curve(
+        environments,
+        model,
+        settings.reach,
+        path,
+        Costs(found.risk, found.worst),
+        lines,
+        error_unit(family),
+        _start(rows, family, findings),
+    )
+
+
+def _evidence(
+    environments: Environments, findings: Findings, groups: IntArray, reach: float
+) -> Evidence:
+    """What decided about each column, and what that is worth."""
+    d = environments.n_columns
+    prices = column_prices(environments, findings.support, groups, reach)
+    return Evidence(
+        prices.margin,
+        prices.price,
+        prices.regret,
+        np.ones(d) if findings.p_value is None else findings.p_value,
+        np.zeros(d, dtype=bool) if findings.assumed is None else findings.assumed,
+        findings.reasons,
     )
 
 
@@ -165,7 +223,7 @@ def one_environment(rows: RowSource, family: Family) -> MixtureParameters:
 
 
 def step(
-    support: np.ndarray, n_environments: int, drawn: ReachCurve, settings: SearchSettings
+    support: BoolArray, n_environments: int, drawn: ReachCurve, settings: SearchSettings
 ) -> HistoryRecord:
     """The one step of a search that decides at once."""
     at = int(np.searchsorted(drawn.reach, settings.reach))

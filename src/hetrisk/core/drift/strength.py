@@ -97,6 +97,7 @@ def strength_of_labels(
     None where the two say nearly the same.
     """
     beyond = plain - this
+    # Log-odds are defined up to a constant a row: the first class is taken as zero.
     beyond = beyond - beyond[:, :1]
     if len(y) < 3 or float(np.var(beyond, axis=0).max()) <= ROUNDING:
         return None
@@ -119,6 +120,7 @@ def strength_of_labels(
             break
     scores, information = _derivatives(design, hot, this, theta)
     bread = np.linalg.pinv(information)
+    # The sandwich: right for rows that the model does not describe, which is what is asked.
     variance = float((bread @ (scores.T @ scores) @ bread)[0, 0])
     return _corrected(float(theta[0]), float(np.sqrt(max(variance, 0.0))), held, origin)
 

@@ -43,6 +43,7 @@ def assign_kinds(halves: list[CellMoments], n_targets: int) -> IntArray:
     )
     K = len(first[0])
     second = _fit(*moments[1], n_targets, K)
+    # Two fits number their kinds as they please; at most three kinds have six orders.
     gap = ((first[0][:, None] - second[0][None]) ** 2).sum(axis=(2, 3))
     best = min(permutations(range(K)), key=lambda p: sum(gap[k, p[k]] for k in range(K)))
     place = np.argsort(best)
@@ -83,12 +84,15 @@ def _climb(
     ridge = RIDGE * np.diag(np.einsum("j,jii->i", rows / total, gram[:, :p, :p]))
 
     def step(state: tuple[FloatArray, FloatArray]) -> tuple[tuple[FloatArray, FloatArray], float]:
+        # M-step: moments of each kind are sums of its groups' moments, and its fit follows from
+        # them.
         weight = state[1] * rows[:, None]
         mass = np.maximum(weight.sum(axis=0), NEARLY_SINGULAR)
         means = (weight.T @ moments / mass[:, None]).reshape(len(mass), p, -1)
         coef = np.linalg.solve(means[:, :, :p] + ridge, means[:, :, p:])
         square = np.concatenate([coef @ np.swapaxes(coef, 1, 2), -2.0 * coef], axis=2)
         loss = np.maximum(c[:, None] + moments @ square.reshape(len(mass), -1).T, 0.0)
+        # One variance for all: with its own, a kind of a few quiet groups would win any likelihood.
         variance = max(float((weight * loss).sum()) / (total * n_targets), TINY)
         log = -0.5 * rows[:, None] * (n_targets * np.log(variance) + loss / variance)
         log = log + np.log(np.maximum(state[1].mean(axis=0), TINY))

@@ -85,6 +85,7 @@ class CellMoments(Summed):
 
     def moved(self, centre: FloatArray, divisor: FloatArray) -> CellMoments:
         """The moments of (x - centre) / divisor, y among the x; zero where the divisor is none."""
+        # z = (1, x) becomes T z, and a sum of z z' becomes T (sum) T': rows are not read again.
         T = np.diag(np.append(1.0, 1.0 / divisor))
         T[1:, 0] = -centre / divisor
         return CellMoments(self.weight, self.square, T @ self.gram @ T.T)
@@ -168,6 +169,8 @@ def folds(rows: Rows, n_folds: int) -> IntArray:
     if n_folds == 1:
         return np.zeros(len(rows), dtype=np.int64)
     position = np.arange(rows.start, rows.start + len(rows), dtype=np.uint64)
+    # The upper bits of a product by an odd number far from any fraction (Knuth's multiplicative
+    # hash): sorted or periodic tables fall evenly into the folds.
     mixed = (position * MULTIPLIER) >> np.uint64(40)
     fold: IntArray = (mixed % np.uint64(n_folds)).astype(np.int64)
     return fold
@@ -187,6 +190,7 @@ def _by_cell(
         sums = _sums(cell, weight, n_cells), _sums(cell, weight**2, n_cells)
     gram = np.zeros((n_cells, Z.shape[1], Z.shape[1]))
     bounds = pairwise([0, *np.cumsum(counts).tolist()])
+    # Rows of a cell lie together after the sort: a product a cell, and no row is looked at twice.
     for own, (start, end) in zip(gram, bounds, strict=True):
         block = by_cell[start:end]
         np.dot(block.T, block, out=own)

@@ -81,6 +81,7 @@ def dependence(
     were taken out.
     """
     before, after = _explained(plain, groups), _explained(given, groups)
+    # Columns of one group (levels of a category) depend on each other by construction.
     others = np.array([(groups != g).sum() for g in groups], dtype=np.float64)
     free = n_rows - others - 1
     remaining = after * np.diag(given)
@@ -152,6 +153,7 @@ def _explained(covariance: FloatArray, groups: IntArray) -> FloatArray:
 
 def _adjusted(explained: FloatArray, df: FloatArray, freedom: FloatArray) -> FloatArray:
     """Share explained less what chance explains (adjusted R^2), not below zero."""
+    # With many columns chance alone explains df / n of any column, before and after.
     beyond = 1.0 - (1.0 - explained) * (freedom + df) / np.maximum(freedom, 1.0)
     return np.maximum(beyond, 0.0)
 

@@ -169,6 +169,8 @@ def maximisation(expected: Expectation, mixtures: Mixtures, rules: Rules) -> Mix
     if not rules.family.has_variance:
         variance = mixtures.variance
     elif rules.tied_variance:
+        # Residual sums of squares over all components, divided by all rows: the M-step of one
+        # variance.
         pooled = (variance * expected.mass).sum(axis=-1, keepdims=True) / total
         variance = np.broadcast_to(pooled, variance.shape)
     else:
@@ -218,10 +220,13 @@ def climb(evaluate: Evaluate, state: Climb, rules: Rules) -> Climb:
             return Climb(candidate, objective, expected, before)
         if target is state.mixtures and _only_rounding(objective, state.objective, fallen):
             break
+        # First back to the plain step, which EM says cannot fall; then half way back to where it
+        # was, and half of that.
         candidate = candidate.towards(
             target, np.where(fallen, 0.5 if target is state.mixtures else 1.0, 0.0)
         )
         target = state.mixtures
+    # Others may have risen with the last candidate: each mixture keeps its own better place.
     if fallen.all():
         return Climb(state.mixtures, state.objective, state.expectation)
     kept = candidate.towards(state.mixtures, np.where(fallen, 1.0, 0.0))

@@ -98,6 +98,7 @@ def instability(fits: EnvironmentFits) -> tuple[FloatArray, FloatArray]:
 
 def cochran_q(coef: FloatArray, variance: FloatArray) -> FloatArray:
     """(...) Cochran's Q of (K, ...) estimates: chi square with K - 1 degrees where none differ."""
+    # Weighted by precision: an environment of few rows says little about the common coefficient.
     precision = 1.0 / variance
     centre = (precision * coef).sum(axis=0) / precision.sum(axis=0)
     statistic: FloatArray = (precision * (coef - centre) ** 2).sum(axis=0)

@@ -271,6 +271,7 @@ class Multinomial(NewtonFamily):
     def working_response(self, y: FloatArray) -> FloatArray:
         """Contrasts of C * indicator - 1: softmax inverted to first order about equal odds."""
         indicator = y[:, None] == np.arange(self.n_classes)
+        # At equal odds p = 1/C and dp/deta = 1/C in the contrasts, so eta = C (indicator - 1/C).
         response: FloatArray = (self.n_classes * indicator - 1.0) @ self.coding.T
         return response
 
@@ -281,6 +282,8 @@ class Multinomial(NewtonFamily):
         the last axis throughout, so that every operation streams through memory.
         """
         H, p = self.coding, np.swapaxes(self.mean(eta), -1, -2)
+        # The gradient in eta is (indicator - p), and H maps contrasts to classes: H' on either
+        # side.
         projected = H @ p
         slope = (H @ (y == np.arange(self.n_classes)[:, None])) - projected
         pairs = (H[:, None] * H).reshape(-1, self.n_classes) @ p

@@ -101,6 +101,7 @@ def fit_glms(
     starts: tuple[GLMFit, ...] | None = None,
 ) -> tuple[GLMFit, ...]:
     """One `fit_glm` for each of the K columns of ``responsibilities(rows)``, in shared passes."""
+    # Shared passes: K fits cost one reading of the rows an iteration, not K.
     keep = np.ones(source.n_features, dtype=bool) if columns is None else np.asarray(columns)
     penalty = family.ridge if ridge is None else ridge
     if family.closed_form:

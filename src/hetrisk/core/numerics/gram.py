@@ -55,6 +55,7 @@ def weighted_grams(
             np.matmul(columns.T, weighted, out=gram)
     else:
         first, second = _pairs(p)
+        # (B, n) times (n, p (p + 1) / 2): half of a symmetric matrix is enough.
         packed = flat @ products
         grams[:, first, second] = packed
         grams[:, second, first] = packed

@@ -50,6 +50,7 @@ def least_squares(m: Moments, columns: BoolArray | None = None, ridge: float = 0
     cross = covariance[:d, d][keep]
     scale = np.sqrt(np.maximum(np.diag(gram), 0.0))
     scale = np.where(scale > 0, scale, 1.0)
+    # Unit diagonal: pivots can then be judged by one number, whatever the columns' units.
     scaled = gram / np.outer(scale, scale)
     inverse, status = _inverse(scaled)
     b = (inverse @ (cross / scale)) / scale
@@ -77,6 +78,7 @@ def standard_errors(m: Moments) -> tuple[FloatArray, FloatArray, FloatArray]:
     coef = (inverse @ (cross / scale)[:, :, None])[:, :, 0] / scale
     fitted = (gram @ coef[:, :, None])[:, :, 0]
     variance = np.maximum(covariance[:, d, d] - (coef * (2 * cross - fitted)).sum(axis=1), 0.0)
+    # Diagonals only: a covariance for each of many environments would be K d^2 numbers.
     leverage = np.maximum(np.diagonal(inverse, axis1=1, axis2=2), 0.0) / scale**2
     error = np.sqrt(variance[:, None] * leverage / np.maximum(m.weight, TINY)[:, None])
     return coef, m.mean[:, d] - (m.mean[:, :d] * coef).sum(axis=1), error
@@ -97,6 +99,7 @@ def cross_validated_ridge(m: Moments, n_rows: int, columns: BoolArray | None = N
     cross = vectors.T @ covariance[:d, d][keep]
     ridges = max(float(values.mean()), TINY) * RIDGES if len(values) else np.zeros(1)
     shrunk = values / (values + ridges[:, None])
+    # In the eigenvectors' axes every ridge is a factor a direction: all are tried at once.
     explained = np.where(values > 0, cross**2 / np.where(values > 0, values, 1.0), 0.0)
     error = covariance[d, d] - (explained * (2 * shrunk - shrunk**2)).sum(axis=1)
     freedom = np.maximum(1.0 - (1.0 + shrunk.sum(axis=1)) / n_rows, ROUNDING)
@@ -156,6 +159,8 @@ def least_squares_many(m: Moments) -> tuple[FloatArray, FloatArray, FloatArray]:
     sound = np.isfinite(covariance).all(axis=(-2, -1), keepdims=True)
     covariance = np.where(sound, covariance, 0.0)
     spread = np.diagonal(covariance, axis1=-2, axis2=-1)[..., :d]
+    # A column that is constant in one component has a variance of rounding there, which scaling to
+    # unit diagonal would blow up to a column of noise.
     most = spread.max(axis=tuple(range(spread.ndim - 1)), initial=0.0)
     varies = spread > ROUNDING**2 * most
     both = varies[..., :, None] & varies[..., None, :]
@@ -187,6 +192,7 @@ def _solve_many(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def _minimum_norm_many(a: FloatArray, b: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh(a)
+    # Relative to the largest eigenvalue, and never to one that is itself nothing.
     kept = values > SINGULAR * np.maximum(values[..., -1:], SINGULAR)
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=kept)
     rotated = (np.swapaxes(vectors, -1, -2) @ b[..., None])[..., 0]

@@ -39,6 +39,7 @@ class Moments:
         return type(self)(
             weight=weight,
             mean=self.mean + share[..., None] * gap,
+            # Scatter within the parts, and that of the parts' means about the mean of both.
             scatter=self.scatter + other.scatter + (self.weight * share)[..., None, None] * outer,
         )
 

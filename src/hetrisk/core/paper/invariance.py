@@ -184,6 +184,7 @@ def _effective_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMom
     size, slope = penalty_shape(problem.penalty, variance)
     direction = 2.0 * (g.open * slope) * centred / len(A)
     curved = 2.0 * np.einsum("kij,kj->i", A, direction)
+    # v = E[m] theta: one product with the slope of the gradient, 2 A, serves both factors.
     zero = np.zeros_like(theta)
     return Slopes(float(g.open @ size), g.mean * curved, theta * curved, zero, size)
 
@@ -199,6 +200,7 @@ def _literal_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMomen
     mask = g.second if problem.penalty == "linear" else np.ones_like(theta)
     direction = 2.0 * (mask * slope) * centred / len(A)
     curved = 2.0 * np.einsum("kij,kj->i", A, g.mean * direction)
+    # Var(m) = E[m^2] - E[m]^2: what the noise of the gates adds has a slope in either moment.
     noisy = 2.0 * np.einsum("ki,ki->i", a, direction)
     return Slopes(
         float(mask @ size),

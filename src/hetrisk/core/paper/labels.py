@@ -75,6 +75,7 @@ def label_objective(
     g = p.gates(mu)
     raw = mu + p.noise * problem.draws
     m = _columns(p, np.clip(raw, 0.0, 1.0), 1.0)
+    # A clipped gate does not move with its mu: its slope is zero there.
     inside = _columns(p, ((raw > 0.0) & (raw < 1.0)).astype(float), 0.0)
     value, in_theta, in_m = _mean_risk(problem, theta, m)
     slope = (in_m * inside).sum(axis=0)
@@ -162,6 +163,8 @@ def _spread(
     gradient = sum(o * r for o, r in zip(outer, raw, strict=True)) / len(m)
     centred = (gradient - gradient.mean(axis=0)) * p.gated
     size, rate = penalty_shape(p.penalty, (centred**2).mean(axis=0))
+    # The slope of the penalty in the gradients; the chain rule then goes through the curvature of
+    # the loss, since gradients move with the weights.
     direction = 2.0 * mask * rate * centred / (K * len(m))
     in_theta, in_m = np.zeros_like(theta), np.zeros_like(m)
     for d, (_, curvature) in enumerate(slopes):

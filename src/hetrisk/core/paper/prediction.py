@@ -109,6 +109,8 @@ def _settled(
     strengths = replace(problem, invariance=choice.invariance, price=choice.price)
     labels = label_problem(strengths, sample.X, sample.y, weight, family)
     fit = choice.fit
+    # Three deviations beyond either end a gate is shut, or open, for all but one draw in 700: there
+    # the slopes vanish, and L-BFGS would have nothing to go by.
     low = np.full(problem.n_gates, -3.0 * problem.noise)
     top = 1.0 + 3.0 * problem.noise
     high = np.where(fit.support, top, low) if held else np.full(problem.n_gates, top)

@@ -198,6 +198,7 @@ def _penalty_curvature(problem: InvarianceProblem) -> FloatArray:
 def _hard_values(problem: InvarianceProblem, masks: BoolArray, curvature: FloatArray) -> FloatArray:
     """(F,) objective at hard masks (F, G), theta at its minimum, the penalty in its trace form."""
     p = len(problem.groups)
+    # At a hard mask the effective weights are the weights: J is quadratic, and its minimum a solve.
     open_ = np.where(problem.gated, masks[:, problem.groups], True).astype(float)
     full = np.tensordot(open_, problem.invariance * curvature, axes=1)
     risks = problem.risks

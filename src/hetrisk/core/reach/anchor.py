@@ -38,6 +38,7 @@ def anchor_moments(environments: Moments, gamma: float) -> Moments:
     share = environments.weight / np.where(weight > 0, weight, 1.0)[..., None]
     mean = (share[..., None] * environments.mean).sum(axis=-2)
     gap = environments.mean - mean[..., None, :]
+    # The scatter of the environments' means about that of all rows: P_A r is constant within them.
     between = np.swapaxes(environments.weight[..., None] * gap, -1, -2) @ gap
     return Moments(weight, mean, environments.scatter.sum(axis=-3) + gamma * between)
 

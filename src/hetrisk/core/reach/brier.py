@@ -40,6 +40,7 @@ def out_of_fold_brier(rows: Rows, family: Family, factor: FloatArray | None = No
     """
     counted = rows if factor is None else replace(rows, weight=rows.weight * factor)
     ridge = 1.0 / max(float(counted.weight.sum()), TINY)
+    # Four fifths of the rows have nearly the fit of all: Newton starts there.
     whole = fit_glm(Held(counted), family, ridge=ridge)
     parts = fit_glms(
         Held(counted), family, partial(_others, n=N_FOLDS), ridge=ridge, starts=(whole,) * N_FOLDS

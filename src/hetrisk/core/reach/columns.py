@@ -66,12 +66,15 @@ def choose_columns(
     """
     search = _Search(environments, reach, groups, keep)
     full = np.ones(len(groups), dtype=bool)
+    # Backward finds what must leave together, forward what is safe alone; neither finds blocks,
+    # which the order by directions does.
     search.backward(full)
     search.forward(keep.copy())
     for order in direction_path(environments):
         search.nested(order)
     best = search.refined()
     met, costs = search.ranked()
+    # What competes in resamples must hold the full set, to say how often leaving pays at all.
     rivals = np.unique(np.vstack([met[:n_rivals], full[None], best[None]]), axis=0)
     return ColumnChoice(best, rivals, met, costs)
 
@@ -86,6 +89,8 @@ def take_back_path(
         outside = [m for m in members if not columns[m].all()]
         if not outside:
             return np.array(path)
+        # Greedy from the chosen set up: the nested sets in between are candidates for a decision
+        # that leaves out less, at nearly the same error.
         values = SweptFit.of(environments, columns).with_more(outside).expected(reach)
         order = np.argsort(values, kind="stable")[: _step(len(outside))]
         columns = _with(columns, np.concatenate([outside[i] for i in order]))

@@ -82,15 +82,20 @@ def band(
     logs = np.log(np.maximum(line.each(reach), tiny))
     K = len(logs)
     centre = np.log(np.maximum(line.expected(reach), tiny))
+    # Logarithms: errors are positive, and environments differ by factors.
     mean = logs.mean(axis=0) if K else centre
     square = ((logs - mean) ** 2).sum(axis=0) if K else np.zeros_like(centre)
     freedom = max(K - 1, 0) + REACH_THRESHOLDS.spread_rows
+    # The spread seen and the one assumed are pooled as sums of squares; the last factor is that of
+    # a prediction: the mean of K environments is uncertain as well.
     variance = (
         (square + REACH_THRESHOLDS.spread_rows * spread**2) / freedom * (1.0 + 1.0 / max(K, 1))
     )
     if resampled is not None:
         variance = variance + np.log(np.maximum(resampled.expected(reach), tiny)).var(axis=0)
     width = np.sqrt(variance)
+    # The band is for the worst environment to come: it starts from the mean of those seen or from
+    # the worst of them moved k times as far, whichever is farther out.
     low = np.minimum(mean, centre) - stdtrit(freedom, REACH_THRESHOLDS.lower) * width
     high = np.maximum(mean, centre) + stdtrit(freedom, REACH_THRESHOLDS.upper) * width
     return np.exp(low), np.exp(high)
@@ -148,9 +153,13 @@ def reach_curve(
     full = np.ones(environments.n_columns, dtype=bool)
     plain = model_line(environments, fit_set(environments, full).coef[0], full)
     at = grid(reach)
+    # Risk and worst regret of a set do not depend on the reach: every reach has its best set among
+    # those met, without a search of its own.
     best = [int(np.argmin(costs.expected(float(k)))) for k in at]
     pair = (model, plain)
     if start is not None:
+        # The model that is handed over errs less than the linear one that moments know: the curve
+        # keeps its rise, and starts where that model does.
         ratio = [e / max(float(line.risk), TINY) for e, line in zip(start, pair, strict=True)]
         pair = (model.rescaled(ratio[0]), plain.rescaled(ratio[1]))
         if lines is not None:

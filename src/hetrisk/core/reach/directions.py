@@ -45,8 +45,11 @@ def _penalty(environments: Environments) -> tuple[FloatArray, FloatArray]:
     A, b, _ = environments.stacked
     every = np.concatenate([A, b], axis=-1)
     gap = every[..., 1:, :, :] - every[..., :1, :, :]
+    # In the metric of A^-1 a gradient is measured by the risk it could save, which makes the
+    # penalty the same on any axes.
     metric = np.linalg.solve(A[..., :1, :, :], gap)
     p = A.shape[-1]
+    # Both sides at once: (A_e - A)'A^-1 (A_e - A, b_e - b), summed over the environments.
     weighted = environments.share[..., None, None] * gap[..., :p]
     both = (weighted @ metric).sum(axis=-3)
     return both[..., :p], both[..., p:]
@@ -71,6 +74,8 @@ def _variances(environments: Environments) -> FloatArray:
 
 def choose_strength(cells: list[CellMoments], environments: Environments, reach: float) -> float:
     """The strength whose expected error at the reach is least on rows it was not fitted to."""
+    # The worst over environments of the mean over halves: the mean first, or noise would look
+    # like a shift.
     sides, losses = halves(cells, environments), []
     for times in TRIED_STRENGTHS:
         coef = other_half(fit_directions(sides, times * reach))

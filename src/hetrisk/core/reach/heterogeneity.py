@@ -61,10 +61,13 @@ def completed(
     Further axes before these index resamples.
     """
     total = weight.sum(axis=-1, keepdims=True)
+    # In a resample an environment may lose all its folds; its moments are then not 0/0.
     held = weight > ROUNDING * total
     rows = np.divide(weight**2, square, out=np.ones_like(weight), where=held)
     pooled = gram.sum(axis=-3) / total[..., None]
     # An environment without rows has what it is completed with, and nothing else.
+    # Completed with a trace of all rows: a direction in which an environment never varies would
+    # make its own fit arbitrary, and its regret with it.
     added = TRACE_OF_A_ROW / rows
     own = np.divide(1.0, weight * (1.0 + added), out=np.zeros_like(weight), where=held)
     other = np.where(held, added / (1.0 + added), 1.0)[..., None, None]
@@ -89,6 +92,8 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
     n_folds = cells.weight.shape[1]
     if K < 2 or n_folds < 2:
         return Heterogeneity(environments, fits, 1.0, np.ones(p - 1))
+    # Traces of Lambda and of its square from the Gram matrix of the draws: K F numbers a side,
+    # where Lambda itself has p t.
     products = draws @ draws.T
     trace = max(float(np.trace(products)) / K, float(p))
     # So few draws add to the squared spectrum by themselves; equal eigenvalues give the least.
@@ -97,8 +102,10 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
     environments = replace(environments, phi=np.full(K, trace / p))
     fits = fit_set(environments, everything)
     variance = _variance(environments, fits.own, p)
+    # Each environment's regret in units of its own noise: what the Chow test sums.
     total = float((environments.rows * fits.regret / variance).sum())
     spectrum = trace**2 / square  # how many eigenvalues Lambda has, were they equal
+    # Satterthwaite: p equal eigenvalues give (K - 1) p degrees of freedom, fewer large ones less.
     freedom = (K - 1) * spectrum
     noise = K * (n_folds - 1) * spectrum
     p_value = float(fdtrc(freedom, noise, total / ((K - 1) * trace)))
@@ -151,6 +158,7 @@ def _column_p_values(environments: Environments, fits: Fits, draws: FloatArray) 
     # A^-1 g = L^-T u for the whitened score u = L^-1 g, A = L L'.
     back = inverse @ np.linalg.cholesky(A)
     moved = np.einsum("kij,kfjt->kfit", back, draws)
+    # The mean over environments: K (F - 1) draws of a variance, where one environment has F - 1.
     phi = ((moved**2).sum(axis=(1, 3)) / diagonal).mean(axis=0)
     variance = _variance(environments, fits.own, p) / environments.rows
     scale = np.maximum(phi, 1.0) * diagonal / environments.n_targets

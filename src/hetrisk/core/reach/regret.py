@@ -84,7 +84,10 @@ class Environments:
         ``own`` (K, m) are the risks of the environments' own fits.
         """
         rows, share, phi = (x[..., None] for x in (self.rows, self.share, self.phi))
+        # The environment's own fit has taken ``size`` degrees of freedom from its residuals.
         variance = np.maximum(own, 0.0) * rows / np.maximum(rows - size, 1.0)
+        # 1 - share: the pooled fit holds the environment's own rows, and moves along with its
+        # noise.
         chance: FloatArray = phi * variance * size / rows * (1.0 - share)
         return chance
 
@@ -93,6 +96,7 @@ class Environments:
         absent = out[:, None] == np.arange(len(self.rows))
         rest = np.maximum(1.0 - self.share[out], ROUNDING)[:, None]
         missing = self.share[out, None, None] * self.gram[out]
+        # Moments are sums: what is left without an environment needs no pass over the rows.
         pooled = (self.pooled - missing) / rest[:, :, None]
         return replace(
             self,
@@ -161,6 +165,8 @@ def fit_set(environments: Environments, columns: BoolArray) -> Fits:
     coef[..., chosen, :] = solved
     chance = environments.noise(risk[..., 1:, None], len(chosen))[..., 0]
     if environments.null:
+        # Rows that were sorted by their noise show regret in one population, too: what they show
+        # there, on average over draws, is chance here.
         shown = float(np.mean([fit_set(e, columns).worst for e in environments.null]))
         chance = chance + shown - environments.spared
     risk = np.maximum(risk, 0.0)
@@ -190,6 +196,8 @@ def gradient_shift(environments: Environments, coef: FloatArray) -> FloatArray:
     """
     A, b, _ = environments.stacked
     gradient = A @ coef[..., None, :, :] - b
+    # Against the pooled gradient, not against zero: a model may be far from every environment's
+    # best fit, as long as it is equally far from all.
     gap = gradient[..., 1:, :, :] - gradient[..., :1, :, :]
     shift = (gap * np.linalg.solve(A[..., 1:, :, :], gap)).sum(axis=(-2, -1))
     risk = risk_of(environments, coef)[..., 1:, None]

@@ -54,6 +54,8 @@ def residual_lines(
     for t in range(observed.shape[1]):
         f, y = predicted[:, t], observed[:, t]
         spread = max(float(f.std()), np.finfo(np.float64).tiny)
+        # The prediction is a column of its own: a model that is not linear in x may still be
+        # corrected by a multiple of itself.
         with_f = np.column_stack([used, (f - f.mean()) / spread])
         model = _added(model, _line(with_f, y - f, codes, float(np.mean((y - f) ** 2))))
         plain = _added(plain, _line(X, y, codes, None))

@@ -76,12 +76,15 @@ class SweptFit:
         at = np.searchsorted(self.chosen, 1 + members)
         rest = np.delete(np.arange(len(self.chosen)), at)
         out, block = self.inverse[:, at], (slice(None), rest[:, None], rest)
+        # The inverse of a block: P_RR - P_RM P_MM^-1 P_MR, with P that of the whole (partitioned
+        # inverse). A group is small, so the system that is solved is small as well.
         half = np.linalg.solve(out[:, :, at], out[:, :, rest])
         inverse = self.inverse[block] - np.swapaxes(out[:, :, rest], 1, 2) @ half
         return self._of(self.environments, self.chosen[rest], self.gram[block], inverse)
 
     def extended(self, members: IntArray) -> SweptFit:
         """The fit with more columns."""
+        # Afresh: rounding would add up over a path that is many updates long.
         wider = self.columns
         wider[members] = True
         return SweptFit.of(self.environments, wider)
@@ -110,6 +113,8 @@ class SweptFit:
         """
         at = np.searchsorted(self.chosen, 1 + members)
         thin, own = self.inverse[..., at], self.coef[..., at, :]
+        # Least squares under the constraint that these coefficients are zero: the multiplier of the
+        # constraint says how hard they pull, and how much the risk rises.
         multiplier = np.linalg.solve(thin[..., at, :], own)
         coef = self.coef - thin @ multiplier
         coef[..., at, :] = 0.0
@@ -127,12 +132,17 @@ class SweptFit:
         A = self.gram[1:]
         P0, gap = self.inverse[0], self.coef[0] - self.coef[1:]
         own = self.coef[:, at]
+        # Alone, a column's constraint is a number: no system is left to solve, and all columns
+        # are one array.
         diagonal = np.einsum("kii->ki", self.inverse)[:, at]
         multiplier = own / diagonal[..., None]
         risk = self.risk[:, None] + (own * multiplier).sum(axis=2)
         pooled, each = multiplier[:1], multiplier[1:]
+        # With u the change of the gap, the regret becomes gap'A gap - 2 u'A gap + u'A u. The part
+        # of u from e's own fit meets A_e P_e = 1, which leaves the diagonal of P_e.
         slope = A @ gap
         linear = pooled * (P0 @ slope)[:, at] - each * gap[:, at]
+        # e_j' P_0 A_e P_0 e_j: what the pooled fit's change costs in the metric of e.
         spread = np.einsum("kij,ij->kj", A @ P0[:, at], P0[:, at])
         square = (
             spread[..., None] * pooled**2
@@ -149,13 +159,17 @@ class SweptFit:
         cross = A[:, self.chosen[:, None], members]
         moved = self.inverse @ cross
         own = A[:, members, members]
+        # What is left of a new column beside those in the set; one that repeats them is held at a
+        # trace of itself, and brings next to nothing.
         schur = np.maximum(own - (cross * moved).sum(axis=1), NEARLY_SINGULAR * own)
         regret = np.zeros((len(A) - 1, len(members)))
         risk = np.repeat(self.risk[:, None], len(members), axis=1)
+        # One target at a time: (K, s, m) arrays are large enough already.
         for t in range(b.shape[2]):
             right = b[:, members, t] - np.einsum("ksm,ks->km", cross, self.coef[:, :, t])
             added = right / schur
             risk -= added * right
+            # The coefficients in the set make room for what the new column explains of them.
             shift = moved * added[:, None]
             gap = (self.coef[0] - self.coef[1:])[:, :, t, None] - (shift[0] - shift[1:])
             new = added[0] - added[1:]
@@ -185,6 +199,7 @@ class SweptFit:
 
     def _costs(self, risk: FloatArray, regret: FloatArray, size: int) -> Costs:
         """Costs from risks (K + 1, m) and regrets (K, m) of sets of one size."""
+        # A larger set shows more regret by chance alone, so each size has its own to subtract.
         beyond = regret - self.environments.noise(risk[1:], size)
         return Costs(np.maximum(risk[0], 0.0), beyond.max(axis=0, initial=0.0))
 

@@ -64,10 +64,13 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
     problem = _problem(environments, fits, columns)
     strength, met = reach**2, []
     coef, multipliers = fits.coef[..., 0, problem.chosen, :], np.zeros_like(fits.own)
+    # Where no environment suffers beyond chance, plain least squares is already the minimum.
     running = fits.excess.any(axis=-1)
     for step in range(STEPS):
         risk, beyond = problem.costs(coef)
         tail = heaviest(beyond, problem.most)
+        # The worst weights for this fit give the objective itself: CVaR is the largest mean that
+        # weights within their bounds can make.
         value = risk + strength * (tail * beyond).sum(axis=-1)
         met.append((np.where(running, value, np.inf), coef, multipliers))
         change = tail - multipliers
@@ -79,6 +82,7 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
         # Frank and Wolfe 1956: towards the weights that are the worst for this fit.
         multipliers = multipliers + 2.0 / (step + 2.0) * change
         coef = problem.solved(strength * multipliers)
+    # The steps of Frank and Wolfe do not fall steadily: the best fit met is taken, not the last.
     values, coefs, weights = (np.stack(each) for each in zip(*met, strict=True))
     best = np.argmin(values, axis=0)[None, ..., None]  # the first, where none was running
     found = np.zeros_like(fits.coef[..., 0, :, :])
@@ -130,6 +134,7 @@ def _problem(environments: Environments, fits: Fits, columns: BoolArray) -> _Pro
     chosen = np.flatnonzero(np.append(True, columns))
     moments = np.concatenate([A[..., chosen[:, None], chosen], b[..., chosen, :]], axis=-1)
     moments = moments.reshape(*moments.shape[:-2], -1)
+    # At its own optimum beta'A beta = beta'b, so that an environment explains beta'b of y'y.
     explained = (fits.coef * b).sum(axis=(-2, -1))[..., 1:]
     scale = np.where(environments.share > 0.0, explained, 0.0).max(axis=-1)
     most = environments.share / REACH_THRESHOLDS.tail
@@ -148,6 +153,7 @@ def _objective(
     environments: Environments, fits: Fits, coef: FloatArray, reach: float
 ) -> FloatArray:
     """Risk plus k^2 times the tail of the regrets beyond chance."""
+    # Chance is that of the half the fit is tried on, whoever made the fit.
     beyond = regret_of(environments, coef, fits) - fits.chance
     tail = (heaviest(beyond, environments.share / REACH_THRESHOLDS.tail) * beyond).sum(axis=-1)
     objective: FloatArray = risk_of(environments, coef)[..., 0] + reach**2 * tail
@@ -160,9 +166,12 @@ def heaviest(values: FloatArray, most: FloatArray) -> FloatArray:
     Values below zero get none: the rest of the weight then stands for no environment at all.
     """
     K = values.shape[-1]
+    # Fill up from the largest value on, each to its bound, until the weights make up one: the
+    # optimum of a linear function on such a polytope (a continuous knapsack).
     order = np.argsort(-values, axis=-1, kind="stable").reshape(-1, K)
     order += K * np.arange(len(order))[:, None]
     filled = np.minimum(most.reshape(-1)[order].cumsum(axis=-1), 1.0)
+    # From running totals back to weights.
     filled[:, 1:] -= filled[:, :-1].copy()
     weights = np.empty(values.size)
     weights[order] = filled

@@ -62,6 +62,7 @@ def regrets(grams: EnvironmentGrams, sets: BoolArray) -> tuple[FloatArray, Float
         gap = beta - own
         noise = gram[-1, -1] - own @ gram[:-1, -1]
         lost = np.einsum("mi,ij,mj->m", gap, gram[:-1, :-1], gap)
+        # Less the mean that chance alone would show in a fit of so many coefficients.
         worst = np.maximum(worst, lost - noise * keep.sum(axis=1) / rows)
     return risk, np.maximum(worst, 0.0)
 
@@ -83,6 +84,7 @@ def proposed_sets(
     u = len(members)
     best = []
     if u <= EXHAUSTIVE:
+        # Every set of units but the empty one, as the digits of a number.
         units = (np.arange(1, 2**u)[:, None] >> np.arange(u) & 1).astype(bool)
         risk, regret, chance = measured(units)
         for reach in REACHES:
@@ -90,6 +92,8 @@ def proposed_sets(
                 expected = risk + reach**2 * np.maximum(regret - less * chance, 0.0)
                 best.append(units[int(np.argmin(expected))])
         return np.unique(best, axis=0)
+    # Descents for different strengths pass through the same sets, and risk and regret do not
+    # depend on the strength.
     around: Around = lru_cache(maxsize=None)(partial(_around, measured, u))
     for reach in REACHES[::2]:
         for less in (0.0, 1.0):
@@ -130,6 +134,7 @@ def _solved(gram: FloatArray, keep: BoolArray) -> FloatArray:
     """(m, p) least squares on sets (m, p) of columns, zero elsewhere."""
     A = gram[:-1, :-1] * (keep[:, :, None] & keep[:, None, :])
     place = np.arange(A.shape[1])
+    # Columns that are not in the set get the equation b = 0: all sets are systems of one size.
     A[:, place, place] += np.where(keep, RIDGE, 1.0)
     solved = np.linalg.solve(A, (gram[:-1, -1] * keep)[..., None])[..., 0]
     return np.asarray(solved, dtype=np.float64)

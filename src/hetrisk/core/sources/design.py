@@ -50,11 +50,15 @@ class BatchDesign:
 
         ``weight`` and ``target`` (B, n), the target already multiplied by its weight.
         """
+        # One product for the Gram matrices of all B fits; solved in double precision, since a
+        # solution would lose half of seven digits.
         flat = (weight @ self.products).astype(np.float64)
         p = self.n_columns
         gram = np.empty((len(weight), p, p))
         gram[:, self.upper[0], self.upper[1]] = flat
         gram[:, self.upper[1], self.upper[0]] = flat
+        # Columns that are off keep their place, with zeros and a diagonal: one size for all
+        # systems.
         gram *= mask[:, :, None] & mask[:, None, :]
         total = np.maximum(flat[:, :1], SINGLE_TINY)
         diagonal = np.einsum("bii->bi", gram)

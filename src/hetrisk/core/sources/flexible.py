@@ -100,12 +100,15 @@ class Population:
         fall elsewhere every time; with all rows where it is None.
         """
         n = len(self.mean)
+        # Neighbours in the mean: counts and bounded targets have noise that changes along it.
         order = np.argsort(self.mean, kind="stable")
         drawn = np.empty((count, n))
         for units in drawn:
             place = np.zeros(n, dtype=np.int64)
             if block is not None and n > block:
+                # A border at the same place every time would show as an edge in every draw.
                 place = (np.arange(n) + random.integers(block)) // block
+            # Within its block every order is as likely as any other.
             shuffled = np.lexsort((random.random(n), place))
             units[order] = self.unit[order[shuffled]]
         return drawn
@@ -114,6 +117,8 @@ class Population:
 def fit_population(rows: Rows, groups: IntArray, thresholds: Thresholds) -> Population:
     """Fit one population to numbers: choose terms of the mean, columns of the scale, fit both."""
     direction = _direction(rows)
+    # One more column, what the columns say together: a link function is one curve of it, and would
+    # be products of all columns without it.
     bent = replace(rows, X=_with_index(rows.X, direction))
     own = np.append(groups, groups.max(initial=0) + 1)
     terms = choose_terms(bent, Gaussian(), own, thresholds.alpha)
@@ -167,6 +172,7 @@ def _efficient_fits(
     """
     centre, spread = columns.mean(axis=0), columns.std(axis=0)
     spread = np.where(spread > ROUNDING, spread, 1.0)
+    # Single precision below: terms are of any size, and a cube beside a step would lose its digits.
     Z = np.column_stack([np.ones(len(columns)), (columns - centre) / spread])
     mask = np.ones((len(Y), Z.shape[1]), dtype=bool)
     fitted = one_regression(BatchDesign(Z, weight), np.asarray(Y, dtype=np.float32), mask)
@@ -207,6 +213,8 @@ def _fitted_scale(rows: Rows, mean: FloatArray, residual: FloatArray, chosen: In
     fit = working_fit(Rows(columns, size, rows.weight), Gaussian(), np.empty((len(size), 0)))
     index = fit.design @ fit.coef
     bins = int(np.clip(len(size) // BIN_ROWS, 1, MOST_BINS)) if len(chosen) else 1
+    # Means of neighbours along the index: a size that curves (largest in the middle) is no line in
+    # any column.
     parts = np.array_split(np.argsort(index, kind="stable"), bins)
     knots = np.array([index[part].mean() for part in parts])
     sizes = np.array([np.average(size[part], weights=rows.weight[part]) for part in parts])
@@ -218,6 +226,8 @@ def _fitted_scale(rows: Rows, mean: FloatArray, residual: FloatArray, chosen: In
 def _sizes(residual: FloatArray) -> tuple[FloatArray, float]:
     size = np.abs(residual)
     median = float(np.median(size))
+    # A few far rows must not set the size for all their neighbours; the median knows how far is
+    # far.
     return np.minimum(size, THRESHOLDS.far * median / MEDIAN_SIZE + ROUNDING), median
 
 
@@ -229,6 +239,7 @@ def _scale_columns(X: FloatArray, mean: FloatArray) -> FloatArray:
 def _best_column(fit: WorkingFit, candidates: FloatArray, score: float) -> int | None:
     own = fit.residualised(candidates)
     before = candidates - candidates.mean(axis=0)
+    # |x| of a column with one sign is the column again.
     identifiable = (own**2).sum(axis=0) > OWN_SHARE * (before**2).sum(axis=0)
     total = own.T @ fit.residual
     error = np.sqrt(np.maximum((own**2).T @ fit.residual**2, TINY))

@@ -184,6 +184,8 @@ def _sets(case: Case, rows: Rows, found: Score) -> BoolArray:
     fixed: BoolArray = np.logical_not(members[:, stay].any(axis=0))
     kept = proposed_sets(real, null, members[:, stay], fixed)
     left = ~kept
+    # Regret proposes whole sets; what several of them share is to be doubted most, and so is the
+    # one column without which two slopes gain least.
     votes = left.sum(axis=0).astype(float)
     single = np.eye(len(members), dtype=bool)
     gain, _ = _without(case, rows, found, single @ members)
@@ -252,6 +254,7 @@ def _order(case: Case, proposal: Suspicion, found: Score) -> IntArray:
     first = np.unique(case.groups, return_index=True)[1]
     units = proposal.sets[:, first].sum(axis=1)
     beyond = proposal.gain > float(found.null.max())
+    # Gains within what chance shows are alike: the order among them would be noise.
     gain = np.maximum(proposal.gain, mean + sd)
     order: IntArray = np.lexsort((proposal.risk, gain, np.where(beyond, 0, units), beyond))
     return order
@@ -266,6 +269,7 @@ def _to_blame(case: Case, proposal: Suspicion) -> BoolArray:
     units = proposal.sets[:, first].astype(np.int64)
     cured = proposal.regret < 1.0 - case.thresholds.removed
     size = units.sum(axis=1)
+    # Row i is inside column j: as many units in common as i has, and fewer than j has.
     inside = (units @ units.T == size[:, None]) & (size[:, None] < size)
     small = size <= len(np.unique(case.groups[case.support])) // 2
     blamed: BoolArray = cured & small & ~(inside & cured[:, None]).any(axis=0)

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.stats import chi2, ncx2
+from scipy.stats import chi2
 
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.floors import EQUAL, NEARLY_SINGULAR, TINY, TINY_ROOT
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY, TINY_ROOT
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Summed
 from hetrisk.core.thresholds import THRESHOLDS
@@ -73,6 +73,8 @@ def mechanism_p_values(
     if len(effects) == 0:
         return np.ones(0)
     first = rows.sum(partial(_first_pass, family=family, effects=effects))
+    # Pass 1 gives the mean of each effect given the target, pass 2 that of every witness given the
+    # target, pass 3 the products of what is left of both.
     mean = _solved(first.known, first.cross)
     square = np.maximum(first.square - (mean * first.cross).sum(axis=0), 0.0)
     deviation = np.sqrt(np.maximum(square / max(first.powers[0, 0], TINY), TINY))
@@ -92,26 +94,19 @@ def mechanism_p_values(
 
 
 def weighted_chi_squared(q: float, weights: FloatArray) -> float:
-    """Chance that ``sum_i weights_i chi^2_1`` exceeds q (Liu, Tang and Zhang 2009).
+    """Chance that ``sum_i weights_i chi^2_1`` exceeds q, the weights not negative.
 
-    A non-central chi-squared variable with the same skewness, and kurtosis where one exists.
+    By a chi-squared variable of the same mean, variance and kurtosis (Liu, Tang and Zhang 2009, as
+    Lee, Wu and Lin 2012 change it), which is exact for equal weights. A non-central one could have
+    the same skewness, too, but no such sum is skewed enough for that.
     """
-    c1, c2, c3, c4 = (float((weights**k).sum()) for k in (1, 2, 3, 4))
-    if c2 <= 0:
+    mean, square, fourth = (float((weights**k).sum()) for k in (1, 2, 4))
+    if square <= 0:
         return 1.0
-    skew, tail = c3 / c2**1.5, c4 / c2**2
-    if skew**2 > tail:
-        a = 1.0 / (skew - np.sqrt(skew**2 - tail))
-        shift = skew * a**3 - a**2
-        freedom = a**2 - 2.0 * shift
-    else:
-        shift, freedom = 0.0, 1.0 / tail
-    x = (q - c1) / np.sqrt(2.0 * c2) * np.sqrt(2.0 * (freedom + 2.0 * shift)) + freedom + shift
-    if x <= 0:
-        return 1.0
-    if shift <= EQUAL * freedom:
-        return float(chi2.sf(x, freedom))
-    return float(ncx2.sf(x, freedom, shift))
+    freedom = square**2 / fourth
+    # The sum has the variance 2 square, the match 2 freedom: brought to that mean and scale.
+    x = freedom + (q - mean) * np.sqrt(freedom / square)
+    return float(chi2.sf(max(x, 0.0), freedom))
 
 
 @dataclass(frozen=True)
@@ -178,6 +173,7 @@ def _third_pass(
     residual = layout(rows) - _known(rows, layout.family) @ given
     spreads = residual[:, -len(chosen) :]
     scores = [
+        # A score a row, so that their sum of squares is a variance that holds for any noise.
         (rows.weight * spread)[:, None] * residual[:, columns]
         for spread, columns in zip(spreads.T, chosen, strict=True)
     ]
@@ -193,6 +189,8 @@ def _witnesses(
     features = features[outside[features]][:WITNESSES]
     spreads = np.argsort(-not_normal[effects], kind="stable")
     spreads = spreads[outside[effects[spreads]]][:WITNESSES]
+    # The logarithm: the statistic grows with the rows, and one witness must not outvote all others
+    # because there are many of them.
     own = 1.0 + np.log1p(not_normal[features])
     weight = np.concatenate([own, own, np.full(len(spreads), own.max(initial=1.0))])
     return np.concatenate([features, d + features, 2 * d + spreads]), weight
@@ -216,5 +214,7 @@ def _sum_test(total: FloatArray, outer: FloatArray, weight: FloatArray) -> float
     identifiable = size > NEARLY_SINGULAR * size.max(initial=0.0)
     scale = np.sqrt(weight[identifiable]) / size[identifiable]
     statistic = float(((scale * total[identifiable]) ** 2).sum())
+    # Witnesses go along with each other: the weights of the sum are the eigenvalues of their
+    # scores' covariance, each score scaled to size one.
     values = np.linalg.eigvalsh(outer[np.ix_(identifiable, identifiable)] * np.outer(scale, scale))
     return weighted_chi_squared(statistic, np.maximum(values, 0.0))

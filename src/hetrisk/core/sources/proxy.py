@@ -77,6 +77,7 @@ def use_of_columns(
     if not terms:
         return Use(z_linear, np.zeros(d), np.ones(d, dtype=bool))
     flexible = working_fit(rows, family, term_values(terms, rows.X))
+    # A change is measured in the error of the linear coefficient, which is what is doubted.
     own, error = linear.coef[1:], np.abs(linear.coef[1:]) / np.maximum(np.abs(z_linear), TINY)
     bent, (z, of_terms) = flexible.coef[1 : d + 1].copy(), np.split(flexible.z[1:], [d])
     curved = np.zeros(d)
@@ -88,7 +89,9 @@ def use_of_columns(
         bent[j], z[j] = fit.coef[1 + j], fit.z[1 + j]
         curved[j] = np.abs(of_terms[touching]).max()
     used = np.abs(z) >= thresholds.certain
+    # A coefficient that turned its sign is not the one the linear model uses.
     used &= bent * np.sign(own) >= thresholds.proxy_share * np.abs(own)
+    # A column whose own curve is plain is needed, whatever its slope has become.
     needed = used | (curved > np.minimum(np.abs(z_linear), thresholds.certain))
     return Use(z_linear, (own - bent) / error, needed)
 

@@ -66,6 +66,7 @@ def by_spread(rows: Rows, family: Family, effects: IntArray) -> SpreadPartition:
     root, known = np.sqrt(weight)[:, None], _known(rows.y, family)
     mean = np.linalg.lstsq(root * known, root * rows.X[:, effects], rcond=None)[0]
     square = (rows.X[:, effects] - known @ mean) ** 2
+    # Without a floor the likelihood has no maximum: a component would close in on one row.
     least = TINY + TIED_VARIANCE * (weight @ square)
 
     def step(

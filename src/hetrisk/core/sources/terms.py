@@ -119,6 +119,8 @@ def choose_terms(rows: Rows, family: Family, groups: IntArray, level: float) -> 
 def _completed(chosen: tuple[Term, ...], X: FloatArray) -> list[Term]:
     """Hinges at all knots for columns that bend more than once: a curve, not a kink or two."""
     alone = [term.atoms[0].columns[0] for term in chosen if len(term.columns) == 1]
+    # Greedy knots sit where they helped first; with all of them the curve is a spline, fitted as a
+    # whole.
     curved = [j for j in dict.fromkeys(alone) if alone.count(j) > 1]
     return [
         Term((Atom("hinge", (j,), float(knot)),))
@@ -165,11 +167,14 @@ class _Candidates:
             _score(residual @ self.single_values, square @ self.single_values**2),
             lambda i: Term((self.single[i],)),
         )
+        # All products of two columns by two matrix products: none of them is ever laid out.
         z = _pair_scores(self.pair_values, self.pair_values, residual)[self.left, self.right]
         yield _front(z, lambda i: Term((self.paired[self.left[i]], self.paired[self.right[i]])))
         yield from self._kinks(residual, square)
         yield self._triples(residual)
         if chosen:
+            # A term times anything else: products of four and more grow from
+            # those of two and three.
             values = _centred(term_values(chosen, self.X))
             z = _pair_scores(values, self.pair_values, residual).ravel()
             m = len(self.paired)
@@ -196,6 +201,7 @@ class _Candidates:
         scores: list[FloatArray] = [np.empty(0)]
         for a in range(len(columns) - 2):
             rest = clipped[:, a + 1 :]
+            # x_a x_b against x_c: d^3 / 6 products cost d matrix products.
             z = _pair_scores(clipped[:, [a]] * rest, rest, residual)
             b, c = np.triu_indices(len(z), 1)
             distinct = apart[a, a + 1 + b] & apart[a, a + 1 + c] & apart[a + 1 + b, a + 1 + c]
@@ -225,6 +231,8 @@ def _active(rows: Rows, family: Family) -> BoolArray:
     if d <= ACTIVE:
         return np.ones(d, dtype=bool)
     fit = working_fit(rows, family, np.empty((len(rows), 0)))
+    # A product x_i x_j that is missing from the mean leaves x_i without a slope; it shows in how
+    # far the residuals spread.
     size = np.abs(fit.residual) - np.abs(fit.residual).mean()
     relevance = [np.abs(fit.z[1:])]
     for column in (rows.X, np.abs(rows.X)):
@@ -239,6 +247,8 @@ def _best_term(
     candidates: _Candidates, fit: WorkingFit, chosen: tuple[Term, ...], level: float
 ) -> Term | None:
     parts = list(candidates.scored(fit.residual, chosen))
+    # Two sided, and divided by all candidates, not by those scored exactly: choosing the front is
+    # part of the search.
     threshold = -float(ndtri(level / (2 * max(sum(count for *_, count in parts), 1))))
     z = np.concatenate([scores for _, scores, _ in parts])
     terms = [term for names, _, _ in parts for term in names]
@@ -250,6 +260,7 @@ def _best_term(
     exact, size, identifiable = _residualised(fit, values)
     total = exact.T @ fit.residual
     entitled = identifiable & (_robust_score(fit, exact, size, total) > threshold)
+    # Significance admits a term, what it explains decides.
     gain = np.where(entitled, total**2 / size, 0.0)
     best = int(np.argmax(gain))
     return front[best] if gain[best] > 0 else None
@@ -264,6 +275,7 @@ def _moved(term: Term, X: FloatArray, fit: WorkingFit) -> Term:
         knots = np.unique(np.quantile(X[:, atom.columns[0]], FINE))
         moved = [Atom(atom.kind, atom.columns, float(k)) for k in knots]
         others = Term((*atoms[:place], *atoms[place + 1 :])) if len(atoms) > 1 else None
+        # One knot at a time, the other factors of the product staying where they are.
         rest = 1.0 if others is None else others(X)[:, None]
         values = np.column_stack([m(X) for m in moved]) * rest
         exact, size, identifiable = _residualised(fit, values)
@@ -277,6 +289,7 @@ def _residualised(fit: WorkingFit, values: FloatArray) -> tuple[FloatArray, Floa
     exact = fit.residualised(values)
     size = (fit.curvature[:, None] * exact**2).sum(axis=0)
     before = (fit.curvature[:, None] * _centred(values.copy()) ** 2).sum(axis=0)
+    # A candidate that the design all but holds already has a score of noise over noise.
     identifiable = size > OWN_SHARE * before
     return exact, np.where(identifiable, size, 1.0), identifiable
 
@@ -290,6 +303,7 @@ def _robust_score(
     few large rows, and against those it would seem no more than their chance.
     """
     curved = fit.curvature[:, None] * added
+    # The new column is orthogonal to the design, so its leverage adds to that of the others.
     leverage = fit.leverage[:, None] + curved * added / size
     residual = fit.residual[:, None] - curved * (total / size)
     residual /= 1.0 - np.minimum(leverage, MOST_LEVERAGE)
