@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetrisk import HRMClassifier, HRMRegressor
-from hetrisk.estimators.side import kept_columns, read_side
+from hetrisk.estimators.side_information import kept_columns, read_side
 
 
 def rows(n=600, d=4, seed=0):

@@ -117,8 +117,8 @@ def test_labels_and_their_matrix_say_the_same(kind):
         (np.zeros((240, 2)), r"rows summing to one"),
         (np.full((240, 2), "a"), r"must be numbers; got dtype"),
         (np.zeros((240, 2, 1)), r"got an array with 3 dimensions"),
-        (np.full(240, np.nan), r"must name an environment for every row"),
-        (np.array([None] * 240), r"must name an environment for every row"),
+        (np.full(240, np.nan), r"must name every row; 240 of 240 are missing"),
+        (np.array([None] * 240), r"must name every row; 240 of 240 are missing"),
     ],
 )
 def test_bad_environments(kind, environments, message):

@@ -25,16 +25,14 @@ from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.blocks import as_blocks as as_far_blocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core import search
-from hetrisk.core.drift.reference import measure, profile
+from hetrisk.core.drift.reference import Profile, measure, profile
 from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.reach.forms import FORMS
-from hetrisk.core.result import UNSTABLE, SearchResult, SearchSettings
-from hetrisk.estimators.checks import (
-    feature_gates,
-    workers,
-)
+from hetrisk.core.result import UNSTABLE, SearchResult, SearchSettings, silent
+from hetrisk.estimators.checks import feature_gates, workers
 from hetrisk.estimators.environments import linear_losses, model_losses, summarise
 from hetrisk.estimators.final import (
     SAMPLE_ROWS,
@@ -44,12 +42,18 @@ from hetrisk.estimators.final import (
     linear_fit,
     plain_fit,
 )
-from hetrisk.estimators.firstpass import first_pass
+from hetrisk.estimators.first_pass import first_pass
 from hetrisk.estimators.frames import called, feature_groups, kept
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.representation import FittedReprMixin
 from hetrisk.estimators.scales import Scale, measure_scale
-from hetrisk.estimators.side import SideInformation, carrying, kept_columns, listed_shares
+from hetrisk.estimators.side_information import (
+    Listed,
+    SideInformation,
+    carrying,
+    kept_columns,
+    listed_shares,
+)
 
 __all__ = ["METHODS", "HRMBase", "UnstableWarning"]
 
@@ -158,20 +162,13 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
         names = getattr(self, "feature_names_in_", None)
         scale = measure_scale(rows, family, names, seen.weighted)
         standard = rows.standardised(scale.centre, scale.divisor)
-        groups = feature_gates(feature_groups(self), rows.n_features)
-        with single_blas_thread():  # many small products: threads would wait for each other
-            settings = self._settings(rows, side)
-            if first is not None:
-                settings = replace(settings, cells=first.standardised(scale))
-            found = METHODS[self.method](standard, family, groups, settings)
-        self._family, self._scale, self._partition = family, scale, found.partition
+        cells = None if first is None else first.standardised(scale)
+        found = self._search(standard, family, replace(self._settings(rows, side), cells=cells))
+        self._family, self._scale = family, scale
         self._keep_result(found, scale)
         plain = plain_fit(standard, family, known=found.moments)
         self._fit_final(rows, standard, found, plain)
-        listed = side.named
-        if rows.environment_labels is not None:
-            listed = listed_shares(rows.environment_labels, seen.environments)
-        self.reference_ = measure(rows, listed, seen)
+        self.reference_ = measure(rows, _listed(rows, side, seen), seen)
         self.environment_summary_ = summarise(
             standard,
             family,
@@ -182,15 +179,26 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             self._standard_line() if self.final_estimator is None else None,
             found.moments,
         )
-        self._environment_proba, self._carried = None, None
-        if isinstance(rows, ArrayBlocks) and found.partition.needs_features:
-            member = partial(membership, partition=found.partition)
-            self._environment_proba = standard.collect(member)
-        elif isinstance(rows, ArrayBlocks):
-            self._carried = rows.featureless()
+        self._keep_environments(rows, standard, found.partition)
         if found.verdict == UNSTABLE:
             warnings.warn(f"{found.reason} Plain ERM is used.", UnstableWarning, stacklevel=2)
         return self
+
+    def _search(self, standard: Blocks, family: Family, settings: SearchSettings) -> SearchResult:
+        groups = feature_gates(feature_groups(self), standard.n_features)
+        with single_blas_thread():  # many small products: threads would wait for each other
+            return METHODS[self.method](standard, family, groups, settings)
+
+    def _keep_environments(self, rows: Blocks, standard: Blocks, partition: Partition) -> None:
+        """Keep what `environment_proba_` needs, for rows in memory."""
+        self._partition, self._environment_proba, self._carried = partition, None, None
+        if not isinstance(rows, ArrayBlocks):
+            return
+        if partition.needs_features:
+            member = partial(membership, partition=partition)
+            self._environment_proba = standard.collect(member)
+        else:
+            self._carried = rows.featureless()
 
     def predict_environments(self, X: Any, y: Any = None) -> IntArray:
         """(n,) environment each row most probably belongs to.
@@ -261,7 +269,7 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             gate_penalty=given(self.gate_penalty),
             gate_noise=self.gate_noise,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            verbose=_print if self.verbose else _silent,
+            verbose=_print if self.verbose else silent,
             run=workers(self.n_jobs),
         )
 
@@ -367,5 +375,8 @@ def _print(message: str) -> None:
     print(message)
 
 
-def _silent(message: str) -> None:
-    """Say nothing."""
+def _listed(rows: Blocks, side: SideInformation, seen: Profile) -> Listed:
+    """Name and share of each environment that the user named."""
+    if rows.environment_labels is None:
+        return side.named
+    return listed_shares(rows.environment_labels, seen.environments)

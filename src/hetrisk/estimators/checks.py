@@ -13,7 +13,7 @@ from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinom
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.result import one_by_one
 from hetrisk.estimators.inputs import as_blocks
-from hetrisk.estimators.memberships import memberships
+from hetrisk.estimators.memberships import check_length, memberships
 
 MOST_COEFFICIENTS = 10_000  # of a multinomial: their curvature alone takes 800 MB
 
@@ -23,7 +23,8 @@ def check_regression_rows(
 ) -> tuple[Blocks, Family]:
     """Rows with a numeric target, and the Gaussian family."""
     rows = as_blocks(model, X, y, sample_weight, environments=environments, min_rows=2)
-    _check_length(environments, rows)
+    if environments is not None:
+        check_length("environments", environments, rows.n_rows)
     return rows, Gaussian()
 
 
@@ -35,7 +36,8 @@ def check_classification_rows(
     Sets ``classes_`` on the model.
     """
     rows = as_blocks(model, X, y, sample_weight, environments=environments, labels=True, min_rows=2)
-    _check_length(environments, rows)
+    if environments is not None:
+        check_length("environments", environments, rows.n_rows)
     model.classes_ = rows.labels()
     n_classes = len(model.classes_)
     if n_classes < 2:
@@ -89,10 +91,3 @@ def workers(n_jobs: int | None) -> Callable[[Callable[[Any], Any], Iterable[Any]
         )
 
     return run
-
-
-def _check_length(environments: FloatArray | None, rows: Blocks) -> None:
-    if environments is not None and len(environments) != rows.n_rows:
-        raise ValueError(
-            f"environments must have length n_samples={rows.n_rows}; got {len(environments)}."
-        )

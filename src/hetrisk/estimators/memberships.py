@@ -29,22 +29,39 @@ def memberships(
     names : (K,) the labels in the order of the columns; None where responsibilities were given.
     """
     given = np.asarray(environments)
+    check_axes(given)
+    if n_rows is not None:
+        check_length("environments", given, n_rows)
+    if given.ndim == 2:
+        return responsibilities(given), None
+    check_named(given)
+    names, codes = _distinct(given)
+    return np.eye(len(names))[codes], names
+
+
+def check_axes(given: np.ndarray) -> None:
+    """Refuse what is neither labels nor responsibilities."""
     if given.ndim not in (1, 2):
         raise ValueError(
             "environments must be a label per row (n,) or responsibilities (n, K); got an array "
             f"with {given.ndim} dimensions."
         )
-    if n_rows is not None and len(given) != n_rows:
-        raise ValueError(f"environments must have length n_samples={n_rows}; got {len(given)}.")
-    if given.ndim == 2:
-        return _responsibilities(given), None
-    missing = int(pd.isna(given).sum())
-    if missing:
+
+
+def check_length(name: str, given: Any, n_rows: int) -> None:
+    """Refuse what is not one a row."""
+    if len(given) != n_rows:
+        raise ValueError(f"{name} must have length n_samples={n_rows}; got {len(given)}.")
+
+
+def check_named(labels: Any, instead: str = "") -> None:
+    """Refuse rows without a label; ``instead`` says what the user may do about them."""
+    missing = np.flatnonzero(pd.isna(labels))
+    if len(missing):
         raise ValueError(
-            f"environments must name an environment for every row; {missing} are missing."
+            f"environments must name every row; {len(missing)} of {len(labels)} are missing, the "
+            f"first in row {missing[0]}.{instead}"
         )
-    names, codes = _distinct(given)
-    return np.eye(len(names))[codes], names
 
 
 def _distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +71,8 @@ def _distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.unique(labels.astype(str), return_inverse=True)
 
 
-def _responsibilities(given: np.ndarray) -> FloatArray:
+def responsibilities(given: np.ndarray) -> FloatArray:
+    """(n, K) numbers that are shares of a row: not negative, one together."""
     if given.dtype.kind not in "fiub":
         raise TypeError(
             f"environments given as responsibilities must be numbers; got dtype {given.dtype}."

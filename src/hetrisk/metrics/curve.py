@@ -12,7 +12,7 @@ from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.reach.curve import GRID, draw
 from hetrisk.core.reach.residuals import residual_lines
 from hetrisk.core.result import BRIER, RMSE, ReachCurve
-from hetrisk.estimators.side import read_side
+from hetrisk.estimators.side_information import read_side
 
 LOOKED_AT = 500  # rows on which it is seen whether a model uses a column
 

@@ -31,7 +31,7 @@ MEDIAN_SIZE: Constant[float] = 0.6745  # of normal noise of standard deviation o
 
 
 @dataclass(frozen=True)
-class Scale:
+class NoiseScale:
     """Size of the noise, a function of one index that is linear in some of (x, |x|, g, |g|).
 
     ``chosen`` (k,) of these columns, all clipped, ``coef`` (1 + k,) of the index; ``centre`` and
@@ -70,7 +70,7 @@ class Population:
     direction: FloatArray
     terms: tuple[Term, ...]
     coef: FloatArray
-    sizes: Scale
+    sizes: NoiseScale
     mean: FloatArray
     scale: FloatArray
     unit: FloatArray
@@ -184,7 +184,7 @@ def _efficient_fits(
     return np.column_stack([coef[:, 0] + off - slopes @ centre, slopes]), means + off[:, None]
 
 
-def _scale(rows: Rows, mean: FloatArray, residual: FloatArray, score: float) -> Scale:
+def _scale(rows: Rows, mean: FloatArray, residual: FloatArray, score: float) -> NoiseScale:
     """Size of the noise: |residual| on the columns that it follows, one by one.
 
     A column enters while its robust score exceeds ``score``: a scale that followed chance would
@@ -205,7 +205,9 @@ def _scale(rows: Rows, mean: FloatArray, residual: FloatArray, score: float) -> 
     return _fitted_scale(rows, mean, residual, np.array(chosen, dtype=np.int64))
 
 
-def _fitted_scale(rows: Rows, mean: FloatArray, residual: FloatArray, chosen: IntArray) -> Scale:
+def _fitted_scale(
+    rows: Rows, mean: FloatArray, residual: FloatArray, chosen: IntArray
+) -> NoiseScale:
     """Index by least squares; the size along it by means of neighbours, so that it may curve."""
     size, median = _sizes(residual)
     centre, spread = float(mean.mean()), max(float(mean.std()), ROUNDING)
@@ -218,7 +220,7 @@ def _fitted_scale(rows: Rows, mean: FloatArray, residual: FloatArray, chosen: In
     parts = np.array_split(np.argsort(index, kind="stable"), bins)
     knots = np.array([index[part].mean() for part in parts])
     sizes = np.array([np.average(size[part], weights=rows.weight[part]) for part in parts])
-    return Scale(
+    return NoiseScale(
         chosen, fit.coef, centre, spread, knots, np.maximum(sizes, LEAST_SCALE * median + ROUNDING)
     )
 

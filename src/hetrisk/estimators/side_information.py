@@ -18,6 +18,12 @@ from hetrisk.blocks.hints import as_frame, described, hint_numbers
 from hetrisk.blocks.labels import as_numbers, have_order, quoted
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.result import HintColumn, NamedEnvironments
+from hetrisk.estimators.memberships import (
+    check_axes,
+    check_length,
+    check_named,
+    responsibilities,
+)
 
 Listed = tuple[tuple[str, float], ...]
 
@@ -49,7 +55,8 @@ def read_side(environments: Any, hints: Any, n_rows: int) -> SideInformation:
     listed: Listed = ()
     if environments is not None:
         given = environments if np.ndim(environments) == 1 else np.asarray(environments)
-        _check_length("environments", given, n_rows)
+        check_axes(np.asarray(given))
+        check_length("environments", given, n_rows)
         if np.ndim(given) == 1:
             codes, labels, listed = _named(given)
             columns.append(codes)
@@ -92,12 +99,7 @@ def _check_labels(names: Any, n_rows: int) -> None:
 def _named(given: Any) -> tuple[FloatArray, NamedEnvironments, Listed]:
     """Codes of the rows, the labels in order, and name and share of each as it was written."""
     values = pd.Series(np.asarray(given) if not isinstance(given, pd.Series) else given.to_numpy())
-    missing = np.flatnonzero(values.isna())
-    if len(missing):
-        raise ValueError(
-            f"environments must name every row; {len(missing)} of {len(values)} are missing, the "
-            f"first in row {missing[0]}. (As hints=, missing values are allowed.)"
-        )
+    check_named(values, " (As hints=, missing values are allowed.)")
     codes, found, counts = _distinct(values)
     held = counts > 0
     _check_labels(found[held], len(values))
@@ -138,16 +140,8 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def _responsibilities(shares: np.ndarray) -> FloatArray:
-    if shares.ndim != 2:
-        raise ValueError(
-            f"environments must be labels (n,) or responsibilities (n, K); got {shares.ndim} axes."
-        )
-    shares = shares.astype(np.float64)
-    if not np.isfinite(shares).all() or shares.min() < 0 or np.abs(shares.sum(1) - 1).max() > 1e-6:
-        raise ValueError(
-            "environments given as responsibilities must be non-negative with rows summing to one."
-        )
+def _responsibilities(given: np.ndarray) -> FloatArray:
+    shares = responsibilities(given)
     if shares.shape[1] < 2:
         raise ValueError("environments given as responsibilities must have at least two columns.")
     return shares
@@ -158,7 +152,7 @@ def _hint_columns(hints: Any, n_rows: int) -> list[tuple[str, pd.Series]]:
     if hints is None:
         return []
     hints = as_frame(hints)
-    _check_length("hints", hints, n_rows)
+    check_length("hints", hints, n_rows)
     if hints.shape[1] == 0:
         raise ValueError("hints must have at least one column; got none.")
     return [(str(name), hints.iloc[:, j]) for j, name in enumerate(hints.columns)]
@@ -169,11 +163,6 @@ def _hint(name: str, values: pd.Series, position: int) -> tuple[FloatArray, Hint
     values = values.reset_index(drop=True).infer_objects()
     column = described(name, position, lambda: [values], len(values))
     return hint_numbers(values, column), column
-
-
-def _check_length(name: str, given: Any, n_rows: int) -> None:
-    if len(given) != n_rows:
-        raise ValueError(f"{name} must have length n_samples={n_rows}; got {len(given)}.")
 
 
 def kept_columns(keep: Any, names: Sequence[str] | None, n_features: int) -> BoolArray:

@@ -12,8 +12,8 @@ from hetrisk.core.numerics.families import Bernoulli, Gaussian
 from hetrisk.core.result import NamedEnvironments
 from hetrisk.core.sources.levels import n_folds
 from hetrisk.core.sources.named import assignment
-from hetrisk.estimators import firstpass
-from hetrisk.estimators.firstpass import FEW, first_pass
+from hetrisk.estimators import first_pass as module
+from hetrisk.estimators.first_pass import FEW, first_pass
 from hetrisk.estimators.scales import measure_scale
 
 LABELS = NamedEnvironments(("a", "b", "c"), 0, False)
@@ -63,7 +63,7 @@ def test_rows_far_from_the_few_get_a_second_pass(monkeypatch):
     rows.X[::400, 0] += 1e6
     near = first_pass(rows, Gaussian(), LABELS)  # some twenty spreads of all rows: a few digits
     assert np.allclose(near.profile.columns.spread, rows.sum(profile).columns.spread, rtol=1e-9)
-    monkeypatch.setattr(firstpass, "FAR", 10.0)
+    monkeypatch.setattr(module, "FAR", 10.0)
     assert first_pass(rows, Gaussian(), LABELS) is None
 
 
