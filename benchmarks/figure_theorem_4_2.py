@@ -16,7 +16,7 @@ import numpy as np
 matplotlib.use("svg")
 from matplotlib import pyplot as plt
 
-from hetrisk.core.numerics.linear import least_squares, risk
+from hetrisk.core.numerics.linear import least_squares, mean_squared_error
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.datasets import anti_causal_coefficients, make_anti_causal, make_selection_bias
@@ -29,7 +29,7 @@ def divergence(own, other, keep):
     """E over x of KL(P^own(Y|x), P^other(Y|x)) for Gaussian centres with linear means."""
     f, g = least_squares(own, keep), least_squares(other, keep)
     # what g misses in `own`, beyond the noise of f: the mean square gap between the two means
-    gap = risk(own, g.coef, g.intercept) - f.variance
+    gap = mean_squared_error(own, g.coef, g.intercept) - f.variance
     return 0.5 * (np.log(g.variance / f.variance) + (f.variance + gap) / g.variance - 1.0)
 
 
@@ -39,7 +39,7 @@ def cross_information(own, other, phi):
 
     def entropy(keep, at):
         fit = least_squares(at, keep)
-        loss = risk(own, fit.coef, fit.intercept)
+        loss = mean_squared_error(own, fit.coef, fit.intercept)
         return 0.5 * (np.log(2 * np.pi * fit.variance) + loss / fit.variance)
 
     crossed = entropy(~phi, other) - entropy(everything, other)

@@ -11,7 +11,7 @@ from hetrisk.core.numerics.linear import (
     cross_validated_ridge,
     least_squares,
     least_squares_many,
-    risk,
+    mean_squared_error,
     standard_errors,
 )
 from hetrisk.core.numerics.moments import Moments, moments
@@ -47,7 +47,7 @@ def test_ridge_agrees_with_scikit_learn():
     reference = Ridge(alpha=0.3 * rows.weight.sum()).fit(rows.X, rows.y, rows.weight)
     np.testing.assert_allclose(fit.coef, reference.coef_, rtol=1e-8)
     assert fit.intercept == pytest.approx(reference.intercept_)
-    assert fit.variance == pytest.approx(risk(moments(rows), fit.coef, fit.intercept))
+    assert fit.variance == pytest.approx(mean_squared_error(moments(rows), fit.coef, fit.intercept))
 
 
 def test_columns_left_out_have_zero_coefficients():
@@ -86,7 +86,7 @@ def test_risk_is_the_mean_squared_error(seed):
     coef, intercept = rng.normal(size=3), rng.normal()
     error = (rows.y - rows.X @ coef - intercept) ** 2
     expected = np.average(error, weights=rows.weight)
-    assert risk(moments(rows), coef, intercept) == pytest.approx(expected)
+    assert mean_squared_error(moments(rows), coef, intercept) == pytest.approx(expected)
 
 
 def stacked(parts):

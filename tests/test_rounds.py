@@ -9,7 +9,7 @@ from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
 from hetrisk.core.paper.auto import choose
 from hetrisk.core.paper.conclusion import _verdict, transfer
-from hetrisk.core.paper.loop import _first_mixture, _Loop, _perhaps_reversed, discover
+from hetrisk.core.paper.loop import _first_mixture, _Loop, _perhaps_reversed, joint_loop
 from hetrisk.core.paper.prediction import fit_invariant, gated_weights
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE, SearchSettings
 from hetrisk.datasets import load_task
@@ -28,7 +28,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def found(rows):
-    return discover(rows, Gaussian(), np.arange(10), SearchSettings())
+    return joint_loop(rows, Gaussian(), np.arange(10), SearchSettings())
 
 
 def test_the_loop_finds_the_invariant_features(found):
@@ -54,13 +54,13 @@ def test_the_chosen_round_is_the_best_in_the_environments_of_all(found):
 @pytest.mark.parametrize("seed", [0, 2])
 def test_a_further_round_never_scores_worse_in_the_same_environments(seed):
     rows = standardised(load_task("selection_bias", seed=seed, r=1.5))
-    many = discover(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=5, seed=seed))
+    many = joint_loop(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=5, seed=seed))
     first = many.history[0].score
     assert next(r.score for r in many.history if r.chosen) <= first
 
 
 def test_max_rounds_1_is_one_round(rows):
-    once = discover(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=1))
+    once = joint_loop(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=1))
     assert len(once.history) == 1
 
 
@@ -82,20 +82,20 @@ def test_a_round_that_keeps_the_weaker_side_is_seen_to_be_reversed(rows):
 
 def test_a_reversed_first_round_is_followed_by_the_other_reading(rows, found, monkeypatch):
     given = SearchSettings(invariance_penalty=0.5, gate_penalty=0.01)
-    once = discover(rows, Gaussian(), np.arange(10), given)
+    once = joint_loop(rows, Gaussian(), np.arange(10), given)
     monkeypatch.setattr("hetrisk.core.paper.loop._perhaps_reversed", lambda turn, groups: True)
-    both = discover(rows, Gaussian(), np.arange(10), SearchSettings())
+    both = joint_loop(rows, Gaussian(), np.arange(10), SearchSettings())
     assert len(both.history) > len(found.history)
-    few = discover(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=2))
+    few = joint_loop(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=2))
     assert len(few.history) == 2
     # With penalties given the loop is the paper's, run once.
-    assert discover(rows, Gaussian(), np.arange(10), given).history == once.history
+    assert joint_loop(rows, Gaussian(), np.arange(10), given).history == once.history
 
 
 def test_the_letter_of_the_paper_adds_nothing(rows):
     """Its own penalty, the last round, and the gated model in place of a refit."""
     settings = SearchSettings(invariance_penalty=1.0, gate_penalty=0.03, max_rounds=3)
-    literal = discover(rows, Gaussian(), np.arange(10), settings, literal=True)
+    literal = joint_loop(rows, Gaussian(), np.arange(10), settings, literal=True)
     assert [record.chosen for record in literal.history][-1]
     assert sum(record.chosen for record in literal.history) == 1
     assert (literal.coef[~literal.support] == 0).all()
@@ -128,20 +128,20 @@ def test_there_is_a_reason_a_feature(found):
 
 def test_groups_open_and_shut_together(rows):
     groups = np.array([0, 0, 1, 2, 3, 4, 4, 5, 5, 5])
-    found = discover(rows, Gaussian(), groups, SearchSettings())
+    found = joint_loop(rows, Gaussian(), groups, SearchSettings())
     for group in range(6):
         assert len(set(found.support[groups == group])) == 1
         assert len(set(found.gates[groups == group])) == 1
 
 
 def test_given_environments_are_kept_to(rows):
-    found = discover(rows, Gaussian(), np.arange(10), SearchSettings(n_environments=2))
+    found = joint_loop(rows, Gaussian(), np.arange(10), SearchSettings(n_environments=2))
     assert found.partition.n_environments == 2
 
 
 def test_penalties_given_are_used_as_they_are(rows):
     settings = SearchSettings(invariance_penalty=0.5, gate_penalty=0.01, max_rounds=1)
-    record = discover(rows, Gaussian(), np.arange(10), settings).history[0]
+    record = joint_loop(rows, Gaussian(), np.arange(10), settings).history[0]
     assert (record.invariance_penalty, record.gate_penalty) == (0.5, 0.01)
 
 
@@ -159,14 +159,14 @@ def test_soft_gates_act_softly_in_the_clustering(rows):
 
 
 def test_the_same_seed_gives_the_same_answer(rows, found):
-    again = discover(rows, Gaussian(), np.arange(10), SearchSettings())
+    again = joint_loop(rows, Gaussian(), np.arange(10), SearchSettings())
     np.testing.assert_array_equal(again.gates, found.gates)
     assert again.history == found.history
 
 
 def test_progress_is_told(rows):
     said = []
-    discover(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=1, verbose=said.append))
+    joint_loop(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=1, verbose=said.append))
     assert any("environments" in line for line in said)
 
 

@@ -13,7 +13,7 @@ from hetrisk.core.given import decide_given, source_records, test_sources
 from hetrisk.core.inferred import search_inferred
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import IntArray, RowSource
-from hetrisk.core.paper import loop
+from hetrisk.core.paper.loop import joint_loop
 from hetrisk.core.pricing import (
     plain_result,
     priced,
@@ -73,12 +73,12 @@ def discover_by_gates(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
 ) -> SearchResult:
     """Search by the joint loop of the paper, and price what it found."""
-    return priced(rows, family, groups, settings, loop.discover(rows, family, groups, settings))
+    return priced(rows, family, groups, settings, joint_loop(rows, family, groups, settings))
 
 
 def discover_to_the_letter(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
 ) -> SearchResult:
     """Search as `discover_by_gates`, with nothing added to the paper, and price what it found."""
-    found = loop.discover(rows, family, groups, settings, literal=True)
+    found = joint_loop(rows, family, groups, settings, literal=True)
     return priced(rows, family, groups, settings, found)

@@ -35,7 +35,7 @@ from hetrisk.core.result import UNSTABLE, SearchResult, SearchSettings, silent
 from hetrisk.estimators.checks import feature_gates, workers
 from hetrisk.estimators.environments import linear_losses, model_losses, summarise
 from hetrisk.estimators.final import (
-    SAMPLE_ROWS,
+    FINAL_ROWS,
     Reweigh,
     few_rows,
     fit_estimator,
@@ -316,7 +316,7 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             self.intercept_ = self._scale.intercept(coef, intercept)
             self.final_estimator_ = self._linear_model()
             return
-        sample = rows.sample(SAMPLE_ROWS if not isinstance(rows, ArrayBlocks) else rows.n_rows, 0)
+        sample = rows.sample(FINAL_ROWS if not isinstance(rows, ArrayBlocks) else rows.n_rows, 0)
         if found.row_factors is not None and has_fit_parameter(
             self.final_estimator, "sample_weight"
         ):

@@ -20,8 +20,7 @@ from hetrisk.core.numerics.environment_fits import (
 )
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
-from hetrisk.core.numerics.linear import least_squares
-from hetrisk.core.numerics.linear import risk as mean_square
+from hetrisk.core.numerics.linear import least_squares, mean_squared_error
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, Rows, Summed
@@ -89,7 +88,7 @@ def summarise(
         pooled = least_squares(m.pooled())
         models = (linear, (pooled.coef, pooled.intercept))
         risk, risk_erm = np.array(
-            [[mean_square(m[k], *one) for k in range(len(m.weight))] for one in models]
+            [[mean_squared_error(m[k], *one) for k in range(len(m.weight))] for one in models]
         )
     else:
         fits, m = environment_fits(rows, family, partition), environment_moments(rows, partition)

@@ -25,7 +25,7 @@ from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
 from hetrisk.core.result import SearchResult
 
-SAMPLE_ROWS = 200_000  # most rows an estimator that is not linear is fitted on, out of core
+FINAL_ROWS = 200_000  # most rows an estimator that is not linear is fitted on, out of core
 
 
 def linear_fit(

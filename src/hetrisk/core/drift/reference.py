@@ -20,7 +20,7 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
 from hetrisk.core.numerics.spread import ColumnSpread, column_spread
 
 N_POINTS: Budget[int] = 101  # of a distribution function
-SAMPLE_ROWS: Budget[int] = 20_000  # that it is taken from
+CDF_ROWS: Budget[int] = 20_000  # that it is taken from
 STEPHENS: Constant[tuple[float, float]] = (0.12, 0.11)  # his correction for few rows (1970)
 
 
@@ -118,7 +118,7 @@ def measure(
     the profile of the rows, where they have been passed over already.
     """
     seen = rows.sum(profile) if known is None else known
-    ordered = _ordered(_columns(rows.sample(SAMPLE_ROWS, 0)))
+    ordered = _ordered(_columns(rows.sample(CDF_ROWS, 0)))
     n_sampled = ordered.shape[1]
     levels = np.linspace(0.0, 1.0, N_POINTS)
     points = ordered[:, np.ceil((n_sampled - 1) * levels).astype(np.int64)].T

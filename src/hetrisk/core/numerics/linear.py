@@ -106,7 +106,7 @@ def cross_validated_ridge(m: Moments, n_rows: int, columns: BoolArray | None = N
     return float(ridges[np.argmin(np.maximum(error, 0.0) / freedom**2)])
 
 
-def risk(m: Moments, coef: FloatArray, intercept: float) -> float:
+def mean_squared_error(m: Moments, coef: FloatArray, intercept: float) -> float:
     """Mean squared error of ``intercept + x @ coef`` on the rows behind ``m``."""
     direction = np.append(-coef, 1.0)
     bias = float(m.mean @ direction) - intercept

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
+from hetrisk.core.mixture.mixture import MixtureParameters
 from hetrisk.core.numerics.environment_fits import environment_fits, instability
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
+from hetrisk.core.paper.auto import ChosenGates
 from hetrisk.core.paper.invariance import InvarianceProblem
-from hetrisk.core.paper.prediction import gated_weights
+from hetrisk.core.paper.prediction import InvariantFit, gated_weights
 from hetrisk.core.paper.solve import left_out_risk
-from hetrisk.core.paper.stability import informative
+from hetrisk.core.paper.stability import Quadratics, informative
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -23,8 +25,29 @@ from hetrisk.core.result import (
     SearchSettings,
 )
 
-if TYPE_CHECKING:
-    from hetrisk.core.paper.loop import Round
+
+@dataclass(frozen=True)
+class Round:
+    """One turn of the loop: the environments found and the gates fitted to them."""
+
+    partition: MixtureParameters
+    log_likelihood: float
+    found: InvariantFit
+
+    @property
+    def problem(self) -> InvarianceProblem:
+        """The objective, without penalties."""
+        return self.found.problem
+
+    @property
+    def quadratics(self) -> Quadratics:
+        """The fits in the environments."""
+        return self.found.quadratics
+
+    @property
+    def choice(self) -> ChosenGates:
+        """The gates, and the penalties they were found with."""
+        return self.found.choice
 
 
 def conclude(

@@ -27,41 +27,15 @@ from hetrisk.core.mixture.criteria import bic, n_parameters
 from hetrisk.core.mixture.mixture import MixtureParameters, fit_mixture
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, RowSource
-from hetrisk.core.paper.auto import ChosenGates
-from hetrisk.core.paper.conclusion import conclude
-from hetrisk.core.paper.invariance import InvarianceProblem
-from hetrisk.core.paper.prediction import InvariantFit, fit_invariant
+from hetrisk.core.paper.conclusion import Round, conclude
+from hetrisk.core.paper.prediction import fit_invariant
 from hetrisk.core.paper.solve import mask_values
-from hetrisk.core.paper.stability import Quadratics, informative
+from hetrisk.core.paper.stability import informative
 from hetrisk.core.paper.thresholds import GATE_THRESHOLDS
 from hetrisk.core.result import Findings, SearchSettings
 
 
-@dataclass(frozen=True)
-class Round:
-    """One turn of the loop: the environments found and the gates fitted to them."""
-
-    partition: MixtureParameters
-    log_likelihood: float
-    found: InvariantFit
-
-    @property
-    def problem(self) -> InvarianceProblem:
-        """The objective, without penalties."""
-        return self.found.problem
-
-    @property
-    def quadratics(self) -> Quadratics:
-        """The fits in the environments."""
-        return self.found.quadratics
-
-    @property
-    def choice(self) -> ChosenGates:
-        """The gates, and the penalties they were found with."""
-        return self.found.choice
-
-
-def discover(
+def joint_loop(
     rows: RowSource,
     family: Family,
     groups: IntArray,

@@ -34,7 +34,7 @@ from hetrisk.core.sources.levels import (
 from hetrisk.core.sources.proposal import HINTED, Proposal, proposed
 
 FINE: Budget[int] = 48  # intervals of a number that neighbours are merged from
-SAMPLE_ROWS: Budget[int] = 50_000  # rows that quantiles are taken from
+QUANTILE_ROWS: Budget[int] = 50_000  # rows that quantiles are taken from
 QUARTERS = ("December to February", "March to May", "June to August", "September to November")
 WEEK = ("Monday to Friday", "Saturday and Sunday")
 
@@ -44,7 +44,7 @@ def hinted(rows: RowSource, family: Family, column: HintColumn) -> list[Proposal
     position = column.position
     if column.kind == "category":
         return _along_levels(rows, family, column, position)
-    sample = rows.sample(SAMPLE_ROWS, 0).hints
+    sample = rows.sample(QUANTILE_ROWS, 0).hints
     assert sample is not None
     values = sample[:, position]
     known = values[~np.isnan(values)]

@@ -24,7 +24,7 @@ from hetrisk.core.sources.proxy import Proxy
 from hetrisk.core.sources.question import Answer, Case, Finding, Question
 from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 
-SAMPLE_ROWS: Budget[int] = 10_000  # rows the questions are asked of, before all rows confirm
+QUESTION_ROWS: Budget[int] = 10_000  # rows the questions are asked of, before all rows confirm
 SEED: Constant[int] = 0  # of that sample, and of the order of its rows
 
 QUESTIONS: tuple[Question[Any], ...] = (Effect(), Proxy(), Hidden(), LabelCopy())
@@ -49,7 +49,7 @@ def ask(
     level : of all tests together.
     thresholds : of the search.
     """
-    sample = _in_order(rows.sample(SAMPLE_ROWS, SEED))
+    sample = _in_order(rows.sample(QUESTION_ROWS, SEED))
     nothing = np.zeros(len(groups), dtype=bool)
     if len(sample) < thresholds.rows_needed(len(groups)):
         return Answer(nothing, (), UNSEARCHED)
