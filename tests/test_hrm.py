@@ -388,12 +388,12 @@ def test_verbose_prints_a_line_a_round(capsys, task):
 
 def test_an_unstable_verdict_warns(monkeypatch, task, fitted):
     def unstable(rows, family, groups, settings):
-        found = METHODS["gates"](rows, family, groups, settings)
+        found = METHODS["gates"].search(rows, family, groups, settings)
         return replace(
             found, verdict=UNSTABLE, support=np.ones(10, dtype=bool), gates=np.ones(10), coef=None
         )
 
-    monkeypatch.setitem(hrm.METHODS, "auto", unstable)
+    monkeypatch.setitem(hrm.METHODS, "auto", hrm.Method(unstable))
     with pytest.warns(UnstableWarning, match="Plain ERM is used"):
         model = HRMRegressor(random_state=0).fit(task.train.X, task.train.y)
     reference = LinearRegression().fit(task.train.X, task.train.y)
@@ -402,10 +402,10 @@ def test_an_unstable_verdict_warns(monkeypatch, task, fitted):
 
 def test_a_search_may_bring_its_own_coefficients(monkeypatch, task):
     def own(rows, family, groups, settings):
-        found = METHODS["gates"](rows, family, groups, settings)
+        found = METHODS["gates"].search(rows, family, groups, settings)
         return replace(found, coef=np.arange(10.0), intercept=1.0)
 
-    monkeypatch.setitem(hrm.METHODS, "auto", own)
+    monkeypatch.setitem(hrm.METHODS, "auto", hrm.Method(own))
     X, y, _ = task.train
     model = HRMRegressor(random_state=0).fit(X, y)
     expected = y.mean() + y.std() * (1.0 + ((X - X.mean(0)) / X.std(0)) @ np.arange(10.0))

@@ -47,7 +47,7 @@ def first_half(rows, family, groups, settings):
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     """The one line, and the constraint that is made of it."""
-    monkeypatch.setitem(hrm.METHODS, NAME, first_half)
+    monkeypatch.setitem(hrm.METHODS, NAME, hrm.Method(first_half))
     options = StrOptions(set(hrm.METHODS))
     for kind in (HRMRegressor, HRMClassifier, HRMSelector):
         monkeypatch.setitem(kind._parameter_constraints, "method", [options])

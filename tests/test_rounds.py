@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hetrisk import HRMRegressor
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
 from hetrisk.core.paper.auto import choose
@@ -243,3 +244,11 @@ def test_lambda_does_not_shut_a_weak_feature_that_was_found():
     assert found.choice.fit.support.tolist() == task.invariant.tolist()
     free = min(found.choice.path, key=lambda step: (step[1] != task.invariant).sum())
     assert free[0] != found.choice.invariance
+
+
+@pytest.mark.parametrize("method", ["gates", "gates-literal"])
+def test_the_penalties_of_the_paper_are_taken_by_its_methods(method):
+    X, y = np.random.default_rng(0).normal(size=(2, 200, 3))
+    model = HRMRegressor(method=method, invariance_penalty=2.0, gate_penalty=0.01, max_rounds=1)
+    record = model.fit(X, y[:, 0]).history_[0]
+    assert (record.invariance_penalty, record.gate_penalty) == (2.0, 0.01)

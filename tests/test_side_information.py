@@ -177,6 +177,8 @@ def test_side_information_that_makes_no_sense_is_refused(given, message):
         ({"keep": ["height"]}, "there is no column 'height'"),
         ({"keep": [9]}, "positions below n_features=4; got 9"),
         ({"method": "gates"}, "infers environments itself"),
+        ({"method": "gates-literal"}, "method='gates-literal' infers environments itself"),
+        ({"invariance_penalty": 1.0}, "invariance_penalty has no meaning with method='auto'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

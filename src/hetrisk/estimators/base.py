@@ -10,7 +10,7 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -55,13 +55,23 @@ from hetrisk.estimators.side_information import (
     listed_shares,
 )
 
-__all__ = ["METHODS", "HRMBase", "UnstableWarning"]
+__all__ = ["METHODS", "HRMBase", "Method", "UnstableWarning"]
 
 Search = Callable[[Any, Family, IntArray, SearchSettings], SearchResult]
-METHODS: dict[str, Search] = {
-    "auto": search.discover,
-    "gates": search.discover_by_gates,
-    "gates-literal": search.discover_to_the_letter,
+
+
+@dataclass(frozen=True)
+class Method:
+    """A search; ``gates`` says that it has gates to tune and infers its environments itself."""
+
+    search: Search
+    gates: bool = False
+
+
+METHODS: dict[str, Method] = {
+    "auto": Method(search.discover),
+    "gates": Method(search.discover_by_gates, gates=True),
+    "gates-literal": Method(search.discover_to_the_letter, gates=True),
 }
 
 
@@ -187,7 +197,7 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
     def _search(self, standard: Blocks, family: Family, settings: SearchSettings) -> SearchResult:
         groups = feature_gates(feature_groups(self), standard.n_features)
         with single_blas_thread():  # many small products: threads would wait for each other
-            return METHODS[self.method](standard, family, groups, settings)
+            return METHODS[self.method].search(standard, family, groups, settings)
 
     def _keep_environments(self, rows: Blocks, standard: Blocks, partition: Partition) -> None:
         """Keep what `environment_proba_` needs, for rows in memory."""
@@ -237,17 +247,17 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
                 f"form={self.form!r} shrinks the coefficients of a linear model; final_estimator "
                 f"must be None, got {self.final_estimator!r}."
             )
-        defaults = inspect.signature(HRMBase.__init__).parameters
+        gates, defaults = METHODS[self.method].gates, inspect.signature(HRMBase.__init__).parameters
         for name in ("invariance_penalty", "gate_penalty", "gate_noise"):
-            if self.method != "gates" and getattr(self, name) != defaults[name].default:
+            if not gates and getattr(self, name) != defaults[name].default:
                 raise ValueError(
                     f"{name} has no meaning with method={self.method!r}, which needs no tuning: "
                     f"leave it out or use method='gates'; got {getattr(self, name)!r}."
                 )
-        if self.method == "gates" and (environments is not None or hints is not None):
+        if gates and (environments is not None or hints is not None):
             raise ValueError(
-                "method='gates' infers environments itself; with environments or hints use "
-                "method='auto', or InvariantRegressor and InvariantClassifier."
+                f"method={self.method!r} infers environments itself; with environments or hints "
+                "use method='auto', or InvariantRegressor and InvariantClassifier."
             )
 
     def _settings(self, rows: Blocks, side: SideInformation) -> SearchSettings:

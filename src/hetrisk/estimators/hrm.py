@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.estimators.base import METHODS, HRMBase, UnstableWarning
+from hetrisk.estimators.base import METHODS, HRMBase, Method, UnstableWarning
 from hetrisk.estimators.checks import (
     check_classification_rows,
     check_regression_rows,
@@ -28,7 +28,14 @@ from hetrisk.estimators.final import (
 )
 from hetrisk.estimators.inputs import by_features
 
-__all__ = ["METHODS", "EnvironmentSummary", "HRMClassifier", "HRMRegressor", "UnstableWarning"]
+__all__ = [
+    "METHODS",
+    "EnvironmentSummary",
+    "HRMClassifier",
+    "HRMRegressor",
+    "Method",
+    "UnstableWarning",
+]
 
 
 class HRMRegressor(RegressorMixin, HRMBase):

@@ -97,7 +97,7 @@ class _Invariant(BaseEstimator, ABC):
         self.invariance_penalty_, self.gate_penalty_ = found.invariance, found.price
         self.path_ = [(strength, mask[groups]) for strength, mask in found.path]
         self.objective_ = found.fit.objective
-        self.instability_ = instability(environment_fits(standard, family, None))[0]
+        self.instability_ = instability(environment_fits(standard, family, None))
         if self.literal:
             coef, intercept = gated_weights(fitted, family)
         else:

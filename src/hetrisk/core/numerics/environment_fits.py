@@ -75,25 +75,19 @@ def moment_fits(environments: Moments) -> EnvironmentFits:
     return EnvironmentFits(environments.weight, coef, error, intercept)
 
 
-def instability(fits: EnvironmentFits) -> tuple[FloatArray, FloatArray]:
-    """Spread of each coefficient over environments beyond its error, relative to its mean.
+def instability(fits: EnvironmentFits) -> FloatArray:
+    """(d,) spread of each coefficient over environments beyond its error, relative to its mean.
 
     ``tau_j^2 = max(0, Var_k(beta_kj) - mean_k error_kj^2)``, the index is ``tau_j / |mean_k
     beta_kj|``. For several classes, squares are summed over classes first.
-
-    Returns
-    -------
-    index : (d,)
-    error : (d,) its standard error, to first order in the errors of the coefficients.
     """
     coef = fits.coef.reshape(len(fits.coef), -1, fits.coef.shape[-1])
     # What sampling alone would spread the coefficients by, taken off before the root.
     square_error = (fits.error**2).reshape(coef.shape).mean(axis=0).sum(axis=0)
     size = np.maximum(np.sqrt((coef.mean(axis=0) ** 2).sum(axis=0)), ROUNDING)
     spread = np.sqrt(np.maximum(coef.var(axis=0).sum(axis=0) - square_error, 0.0))
-    # Delta method for a ratio: errors of the spread and of the mean, as if independent.
-    error = np.sqrt(square_error / len(coef)) * np.sqrt(1.0 + (spread / size) ** 2) / size
-    return spread / size, error
+    index: FloatArray = spread / size
+    return index
 
 
 def cochran_q(coef: FloatArray, variance: FloatArray) -> FloatArray:

@@ -131,7 +131,7 @@ def _reasons(
     rows: RowSource, family: Family, groups: IntArray, turn: Round, support: BoolArray
 ) -> tuple[str, ...]:
     """What became of each column, and how much its coefficient differs between environments."""
-    index, _ = instability(environment_fits(rows, family, turn.partition))
+    index = instability(environment_fits(rows, family, turn.partition))
     decided = np.where(support, "Kept", "Left out")[groups]
     return tuple(
         f"{word}: gate {gate:.2f}, instability {i:.2f}."
