@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hetrisk import modelfile
 from hetrisk.tables import inputs
 from hetrisk.tables.leaks import find_leaks
 
@@ -81,3 +82,32 @@ def test_a_comparison_bears_a_column_of_the_least_numbers(tmp_path):
     table(told=told, place=["p", "q"] * (N // 2)).to_parquet(tmp_path / "t.parquet")
     result = run("compare", tmp_path / "t.parquet", "-t", "y", "-e", "place", "-m", "erm")
     assert result.exit_code == 0, result.stderr
+
+
+def test_environments_that_are_numbers_by_name_have_no_order(tmp_path):
+    rng = np.random.default_rng(0)
+    region = rng.integers(1, 13, 600)
+    a, b = rng.normal(size=(2, 600))
+    y = a + np.where(region % 2 == 0, 2.0, -2.0) * b + 0.5 * rng.normal(size=600)
+    made = pd.DataFrame({"a": a, "b": b, "y": y.round(4), "region": region, "year": 2000 + region})
+    made.to_csv(tmp_path / "t.csv", index=False)
+    told = ("fit", tmp_path / "t.csv", "-t", "y", "--out", tmp_path / "m", "--drop")
+
+    def labels(*options):
+        done = run(*told, *options)
+        assert done.exit_code == 0, done.output
+        return modelfile.load(tmp_path / "m")[-1].environment_labels_
+
+    assert labels("region", "--environment", "year")[0].startswith("2001 to ")
+    assert any(name.startswith("kind ") for name in labels("year", "--hint", "region"))
+    kinds = labels("year", "--environment", "region")
+    assert all(name.startswith(("kind ", "region ")) for name in kinds)
+    checked = run("check", tmp_path / "m", tmp_path / "t.csv")
+    assert checked.exit_code == 0, checked.output
+
+
+def test_dates_as_environments_point_to_hints(tmp_path):
+    when = pd.date_range("2020-01-01", periods=12, freq="MS").strftime("%m/%Y")
+    table(when=np.resize(when, N)).to_csv(tmp_path / "t.csv", index=False)
+    said = run("fit", tmp_path / "t.csv", "-t", "y", "--environment", "when").stderr
+    assert "Note: 'when': each date is an environment; to look along time: --hint when" in said

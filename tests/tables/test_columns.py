@@ -139,6 +139,10 @@ def test_booleans_of_a_data_frame_are_numbers():
         (["13/10/2014", "31/12/1969"], "%d/%m/%Y"),
         (["13.10.2014", "31.12.1969"], "%d.%m.%Y"),
         (["13 Oct 2014", "31 Dec 1969"], "%d %b %Y"),
+        (["10/13/14", "12/31/69"], "%m/%d/%y"),
+        (["13.10.14", "31.12.69"], "%d.%m.%y"),
+        (["13-Oct-14", "31-Dec-69"], "%d-%b-%y"),
+        (["October 13, 2014", "December 31, 1969"], "%B %d, %Y"),
     ],
 )
 def test_dates_become_days_with_a_note(values, form):
@@ -483,3 +487,24 @@ def test_the_order_of_rows_decides_nothing(values, random):
         assert (first == second) or "counts the rows" in str((first, second))
         return
     assert first == second
+
+
+@pytest.mark.parametrize("cells", [("10/2014", "01/1970"), ("Oct 2014", "Jan 1970")])
+def test_months_are_dates(cells):
+    column, notes = decide(*cells)
+    assert isinstance(column, DateColumn)
+    assert column.encode(text(*cells))[0].ravel().tolist() == [16344.0, 0.0]
+    assert "turned into days" in noted(notes)
+
+
+def test_a_year_with_one_row_each_is_the_time_and_no_identifier():
+    years = [str(year) for year in range(1950, 2010)]
+    assert isinstance(decide(*years, name="YEAR")[0], NumberColumn)
+    assert decide(*years, name="case")[0].reason == "an identifier: it counts the rows"
+
+
+def test_names_of_rows_are_identifiers_in_a_table_of_a_dozen():
+    rows = [str(i) for i in range(1, 13)]
+    for name in ("rownames", "id", "Unnamed: 0"):
+        assert decide(*rows, name=name)[0].reason.startswith("an identifier, by its name")
+    assert isinstance(decide(*rows, name="index")[0], NumberColumn)

@@ -217,3 +217,49 @@ def test_a_ratio_or_product_of_two_columns_is_named(word):
     assert all(part in leak.sentence for part in pair)
     assert f" {word} " in leak.sentence
     assert leak.sentence.endswith("is the target 'rate': drop them?")
+
+
+def test_a_column_that_cuts_the_target_into_ranges_is_named():
+    rng = np.random.default_rng(0)
+    weight = rng.normal(7, 1.5, 400).round(2)
+    weight[:2] = 5.5
+    low = np.where((weight < 5.5) | (np.arange(400) == 0), "low", "not low")
+    (leak,) = leaks_of(
+        pd.DataFrame({"low": low, "other": rng.choice(["p", "q"], 400), "y": weight})
+    )
+    assert leak.kind == "range"
+    assert leak.sentence == "'low' says in which range the target 'y' lies: drop it?"
+    gift = np.maximum(rng.normal(size=400), 0)
+    answered = pd.DataFrame({"answered": gift > 0, "a": rng.normal(size=400), "y": gift})
+    assert [leak.column for leak in leaks_of(answered)] == ["answered"]
+
+
+def test_a_column_beside_a_target_that_is_mostly_zero_cuts_nothing():
+    rng = np.random.default_rng(0)
+    drinks = np.where(rng.random(600) < 0.02, rng.integers(1, 9, 600), 0)
+    rare = (rng.random(600) < 0.05) & (drinks == 0)  # all of them at zero, as most rows are
+    assert not leaks_of(pd.DataFrame({"rare": rare, "a": rng.normal(size=600), "y": drinks}))
+
+
+def test_parts_are_found_where_the_target_was_rounded():
+    rng = np.random.default_rng(0)
+    low = rng.uniform(5, 30, 93).round(1)
+    high = (low + rng.uniform(0, 15, 93)).round(1)
+    others = {f"o{j}": rng.normal(size=93) for j in range(20)}
+    frame = pd.DataFrame({**others, "low": low, "high": high, "y": ((low + high) / 2).round(1)})
+    (leak,) = leaks_of(frame)
+    assert leak.column == "low + high"
+    assert "up to rounding" in leak.sentence
+    noisy = frame.assign(y=((low + high) / 2 + rng.normal(size=93)).round(1))
+    assert not leaks_of(noisy)
+
+
+def test_a_column_that_rises_with_the_rows_of_a_series_is_no_leak():
+    rng = np.random.default_rng(0)
+    months = np.arange(500)
+    jobless = 100 + 10 * np.sin(months / 40) + 0.1 * rng.normal(size=500)
+    people = 2e5 + 200 * months + 20 * rng.normal(size=500)
+    series = pd.DataFrame({"people": people, "a": rng.normal(size=500), "y": jobless})
+    assert not leaks_of(series)
+    shuffled = series.sample(frac=1, random_state=0)
+    assert [leak.column for leak in leaks_of(shuffled)] == ["people"]

@@ -32,7 +32,7 @@ def test_the_task_is_inferred_and_said(values, task, reason):
 
 
 def test_whole_numbers_are_classes_where_the_name_says_so():
-    for name in ("class", "species_code", "type", "Cluster 2"):
+    for name in ("class", "species_code", "type", "Cluster 2", "status"):
         found = read_target(pd.DataFrame({name: [1, 2, 3] * 10}), name)
         assert found.task == "classification"
         assert "name says that its 3 different values are codes" in found.reason

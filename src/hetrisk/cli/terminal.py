@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hetrisk.tables.columns import Note
-from hetrisk.tables.errors import listed, shown
+from hetrisk.tables.errors import counted, listed, shown
 
 QUIET_SECONDS = 2.0
 MOST_NOTES = 12
@@ -120,7 +120,8 @@ def say_notes(notes: Iterable[object], *, every: bool = False) -> None:
     for line in lines[:most]:
         screen.print(f"Note: {line}", soft_wrap=True)
     if len(lines) > most:
-        screen.print(f"... and {len(lines) - most:,} more notes; --json lists them all.")
+        more = counted(len(lines) - most, "more note")
+        screen.print(f"... and {more}; --json lists them all.")
 
 
 def _together(notes: Iterable[object]) -> list[str]:

@@ -37,7 +37,7 @@ MISTYPED_SHARE = 0.05  # of the cells of a number column may be text, treated as
 DISTINCT_SHARE = 0.5  # text with more distinct values than this is an identifier or free text
 MOST_SPELLINGS = 8  # of two words: yes, Yes, YES, no, No, NO
 LONGEST_DATE = 40
-FEWEST_DATE_DIGITS = 5  # a day, a month by name, a year
+FEWEST_DATE_DIGITS = 4  # a month by name and a year
 DATE_FORMATS = {
     "ISO8601": "year-month-day",
     "%m/%d/%Y": "month/day/year",
@@ -48,6 +48,17 @@ DATE_FORMATS = {
     "%d %b %Y": "day month year",
     "%d-%b-%Y": "day-month-year",
     "%b %d, %Y": "month day, year",
+    "%d %B %Y": "day month year",
+    "%B %d, %Y": "month day, year",
+    "%m/%Y": "month/year",
+    "%m.%Y": "month.year",
+    "%b %Y": "month year",
+    "%b-%Y": "month-year",
+    "%B %Y": "month year",
+    "%m/%d/%y": "month/day/year",
+    "%d/%m/%y": "day/month/year",
+    "%d.%m.%y": "day.month.year",
+    "%d-%b-%y": "day-month-year",
     "%m/%d/%Y %H:%M": "month/day/year hour:minute",
     "%d/%m/%Y %H:%M": "day/month/year hour:minute",
     "%d.%m.%Y %H:%M": "day.month.year hour:minute",
@@ -60,9 +71,14 @@ _IDENTIFIER_NAME = re.compile(
 _IDENTIFIER_CAMEL = re.compile(r"[a-z](Id|ID)$")
 # Nothing else is called so, not even where a person or a route has several rows.
 _ALWAYS_IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid)([\W_]|$)", re.I)
+# Of rows: whatever a table of a dozen rows holds under such a name.
+_ROW_NAME = re.compile(r"(^|[\W_])(id|uuid|guid|row|row_?(id|name|nr|num|number)s?)$", re.I)
 _LIKELY_IDENTIFIER = re.compile(
-    r"^(id|idcode|idnum|nr|no|seqn?|person|individual|subject)$|[a-z]{3}id$"
+    r"^(id|pid|idcode|idnum|nr|no|seqn?|person|individual|subject)$|[a-z]{3}id$"
 )
+# One row a year: it counts the rows, and is the time.
+_YEAR_NAME = re.compile(r"(^|[\W_])(years?|yr|jahr|ann[eé]e|anno|año)([\W_]|$)", re.I)
+FEWEST_IDENTIFIED = 20  # rows in which numbers that differ are no accident
 _ENDS_IN_ID = ("paid", "valid", "acid", "uid", "solid", "brid", "grid", "lipid", "oid", "covid")
 _CODE_NAME = re.compile(r"(^|[\W_])(zip|zipcode|postcode|postal|code)([\W_]|$)", re.I)
 # Whole numbers under such a name mostly stand for words, in an order that means nothing.
@@ -167,20 +183,23 @@ def _time(cells: Cells) -> Decision | None:
 def _identifier(cells: Cells) -> Decision | None:
     _, levels = cells.levels()
     present = int((~cells.missing).sum())
-    if present < 20:
-        return None
     values = cells.numbers()[~cells.missing]
     whole = bool(np.isfinite(values).all()) and bool((values == np.rint(values)).all())
     named = _IDENTIFIER_NAME.search(cells.name) or _IDENTIFIER_CAMEL.search(cells.name)
     distinct = len(levels) > DISTINCT_SHARE * present
+    if present < FEWEST_IDENTIFIED:
+        named, distinct = _ROW_NAME.search(cells.name), len(levels) == present
     words = cells.is_text and not np.isfinite(values).any()
     if (named or _UNNAMED.fullmatch(cells.name)) and distinct and (whole or words):
         return LeftOut(cells.name, "an identifier, by its name and its distinct values"), []
+    if present < FEWEST_IDENTIFIED:
+        return None
     always = _ALWAYS_IDENTIFIER.search(cells.name) or _IDENTIFIER_CAMEL.search(cells.name)
     if always and whole and len(levels) > MOST_LEVELS:
         rows = f"{counted(len(levels), 'different value')} in {counted(present, 'row')}"
         return LeftOut(cells.name, f"an identifier, by its name ({rows})"), []
-    if whole and len(levels) == present and _counts_rows(cells, values):
+    counted_rows = whole and len(levels) == present and _counts_rows(cells, values)
+    if counted_rows and not _YEAR_NAME.search(cells.name):
         return LeftOut(cells.name, "an identifier: it counts the rows"), []
     return None
 
@@ -288,11 +307,15 @@ def looks_like_a_code(cells: Cells) -> bool:
     return bool(far and np.abs(ordinary).max() <= MOST_CODES // 2)
 
 
+def names_things(name: str) -> bool:
+    """Whether numbers in a column of that name are names: of persons, places or kinds."""
+    likely = _LIKELY_IDENTIFIER.search(name.lower()) and not name.lower().endswith(_ENDS_IN_ID)
+    return bool(likely or _LIKELY_CODE.search(name) or _CODE_NAME.search(name))
+
+
 def looks_like_an_identifier(cells: Cells) -> bool:
     """Whether whole numbers, too many to be categories, stand for persons or places."""
-    name = cells.name.lower()
-    likely = _LIKELY_IDENTIFIER.search(name) and not name.endswith(_ENDS_IN_ID)
-    if not (likely or _LIKELY_CODE.search(name)):
+    if not names_things(cells.name):
         return False
     distinct = np.unique(cells.numbers()[~cells.missing])
     whole = (distinct == np.rint(distinct)).all()

@@ -22,7 +22,12 @@ NEARLY = 0.005  # share of the variance that a column which nearly determines th
 HARDLY_WRONG = 0.01  # the same for classes: share of the errors that the most frequent class makes
 SUMMED = 1e-9  # share of the variance that parts which add up to the target may miss
 MOST_SUMMED = 200
+MOST_ROUNDED = 6  # parts that make up the target up to rounding
+MOST_RANGES = 20  # that a column may cut the target into
+FEWEST_IN_RANGE = 5  # rows of the second largest of them
 MOSTLY_PRESENT = 0.9  # of the cells of a column that may be a part of the target
+CLOCK = 0.999  # rank correlation with the rows beyond which a column tells the time
+BORDER = 0.1  # of the rows of a range, that may lie on its border with the next
 _SMALL = 1e-6  # relative to the scale of the target
 
 
@@ -33,7 +38,7 @@ class Leak:
     Attributes
     ----------
     column : the column; several, joined by " + ", where they make the target up together.
-    kind : "copy", "line", "log", "power", "parts", "gaps" or "determines".
+    kind : "copy", "line", "log", "power", "range", "parts", "gaps" or "determines".
     sentence : what was seen, for a person to act on.
     """
 
@@ -87,6 +92,11 @@ def _of_numbers(name: str, features: FloatArray, y: FloatArray, target: str) -> 
         if function is not None:
             kind, words = function
             return Leak(name, kind, _sentence(name, words))
+    if _cuts(features, y):
+        words = f"says in which range the target {quoted(target)} lies"
+        return Leak(name, "range", _sentence(name, words))
+    if features.shape[1] == 1 and _runs(features[:, 0]) and not _runs(y):
+        return None  # a clock: in a series the rows next to each other are alike
     share = _unexplained(features, y / _size(y))
     if share <= NEARLY:
         words = f"alone tells the target {quoted(target)} almost exactly (R2 = {1 - share:.4f})"
@@ -172,6 +182,30 @@ def _unexplained(features: FloatArray, y: FloatArray) -> float:
         others = (means[codes] * counts[codes] - y) / (counts[codes] - 1)
     predicted = np.where(alone, _neighbours(means)[codes], others)
     return float(np.mean((y - predicted) ** 2) / np.var(y))
+
+
+def _cuts(features: FloatArray, y: FloatArray) -> bool:
+    """Whether the values of a column are ranges of the target: low below 5.5, high above."""
+    _, counts, codes = _groups(features, y)
+    if not 2 <= len(counts) <= MOST_RANGES or np.sort(counts)[-2] < FEWEST_IN_RANGE:
+        return False
+    low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
+    np.minimum.at(low, codes, y)
+    np.maximum.at(high, codes, y)
+    order = np.lexsort((high, low))
+    below, above = order[:-1], order[1:]
+    # Ranges may touch where a few rows are rounded to the border, not where most rows lie on it.
+    top, bottom = (np.bincount(codes, weights=y == end[codes]) / counts for end in (high, low))
+    touching = (high[below] == low[above]) & (np.maximum(top[below], bottom[above]) <= BORDER)
+    return bool(((high[below] < low[above]) | touching).all())
+
+
+def _runs(x: FloatArray) -> bool:
+    """Whether values, mostly distinct, all but always rise, or fall, from row to row."""
+    if len(np.unique(x)) < len(x) / 2:
+        return False
+    ranks = np.argsort(np.argsort(x, kind="stable"))
+    return bool(abs(np.corrcoef(ranks, np.arange(len(x)))[0, 1]) > CLOCK)
 
 
 def _groups(features: FloatArray, y: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
@@ -271,15 +305,42 @@ def _parts(
     Z, about = _standardised(X[seen]), _standardised(y[seen])
     if not (np.isfinite(Z).all() and np.isfinite(about).all()):  # one of them does not vary
         return []
-    weights, *_ = np.linalg.lstsq(Z, about, rcond=None)
-    if np.mean((about - Z @ weights) ** 2) > SUMMED:
+    weights, missed = _least_squares(Z, about)
+    if missed <= SUMMED:
+        chosen, how = np.flatnonzero(np.abs(weights) > _SMALL), "exactly"
+    elif missed <= _rounding(y[seen]):
+        chosen, how = _main_parts(Z, about, weights, _rounding(y[seen])), "up to rounding"
+    else:
         return []
-    parts = [names[j] for j, w in zip(single, weights, strict=True) if abs(w) > _SMALL]
+    parts = [names[single[j]] for j in chosen]
     if len(parts) < 2:
         return []
     shown = " and ".join([", ".join(quoted(p) for p in parts[:-1]), quoted(parts[-1])])
-    words = f"{shown} together make up the target {quoted(target)} exactly: drop them?"
+    words = f"{shown} together make up the target {quoted(target)} {how}: drop them?"
     return [Leak(" + ".join(parts), "parts", words)]
+
+
+def _least_squares(Z: FloatArray, about: FloatArray) -> tuple[FloatArray, float]:
+    """Weights of the columns, and the share of the variance they miss."""
+    weights: FloatArray = np.asarray(np.linalg.lstsq(Z, about, rcond=None)[0], dtype=np.float64)
+    return weights, float(np.mean((about - Z @ weights) ** 2))
+
+
+def _rounding(y: FloatArray) -> float:
+    """Share of the variance that rounding to the target's last digit may take: 0.1 of 21.3."""
+    size = _size(y)
+    steps = np.diff(np.unique(y / size))
+    return min(EXACT, float(steps.min() ** 2 / np.var(y / size)))
+
+
+def _main_parts(Z: FloatArray, about: FloatArray, weights: FloatArray, allowed: float) -> IntArray:
+    """The fewest columns, of the largest weights, that miss no more; none where many are needed."""
+    order = np.argsort(-np.abs(weights))
+    for count in range(2, min(MOST_ROUNDED, len(order)) + 1):
+        chosen = np.sort(order[:count])
+        if _least_squares(Z[:, chosen], about)[1] <= allowed:
+            return chosen
+    return np.array([], dtype=np.int64)
 
 
 def _factors(

@@ -13,8 +13,8 @@ import pandas as pd
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import DateColumn, Note, NumberColumn, TimeColumn
-from hetrisk.tables.errors import TableError, counted, listed, quoted
-from hetrisk.tables.inference import understand
+from hetrisk.tables.errors import TableError, counted, listed, quoted, shown
+from hetrisk.tables.inference import names_things, understand
 from hetrisk.tables.notation import Notation
 
 ENVIRONMENT, HINT, WEIGHT = "environment", "hint", "weight"
@@ -108,7 +108,7 @@ def read_roles(
         environments,
         pd.DataFrame(dict(zip(hints, held[HINT], strict=True))) if hints else None,
         weights,
-        () if environments is None else _notes(str(environment), environments),
+        () if environments is None else _notes(_series(frame, str(environment), ""), environments),
         tuple(columns),
     )
 
@@ -126,7 +126,9 @@ def _learned(column: pd.Series, name: str, role: str) -> RoleColumn:
     """Decide from all cells of a column how it is read."""
     cells = _single(name, column)
     read: Callable[[Cells], np.ndarray] = _names
-    if role == HINT:
+    if role == ENVIRONMENT and _are_codes(cells):
+        read = _numbered
+    elif role == HINT:
         read = _hint_reader(cells)
     elif role == WEIGHT:
         read = partial(_weights, notation=cells.reading.notation)
@@ -140,18 +142,34 @@ def _single(name: str, column: pd.Series) -> Cells:
     return cells
 
 
-def _notes(name: str, environments: np.ndarray) -> tuple[Note, ...]:
+def _notes(column: pd.Series, environments: np.ndarray) -> tuple[Note, ...]:
+    name, notes = str(column.name), []
     absent = int((environments == MISSING).sum())
-    if not absent:
-        return ()
-    return (
-        Note(name, f"{counted(absent, 'row')} without a value are an environment of their own"),
-    )
+    if absent:
+        text = f"{counted(absent, 'row')} without a value are an environment of their own"
+        notes.append(Note(name, text))
+    if isinstance(understand(_single(name, column), named=True)[0], DateColumn):
+        text = f"each date is an environment; to look along time: --hint {shown(name)}"
+        notes.append(Note(name, text))
+    return tuple(notes)
 
 
 def _names(cells: Cells) -> np.ndarray:
     codes, levels = cells.levels()
     return np.asarray([*levels, MISSING], dtype=object)[codes]
+
+
+def _are_codes(cells: Cells) -> bool:
+    """Whether whole numbers are names, by what they are called: they have no order then."""
+    values = cells.numbers()[~cells.missing]
+    return names_things(cells.name) and bool((values == np.rint(values)).all())
+
+
+def _numbered(cells: Cells) -> np.ndarray:
+    """Names that are numbers, with what they number: region 1."""
+    codes, levels = cells.levels()
+    names = [*(f"{cells.name} {level}" for level in levels), MISSING]
+    return np.asarray(names, dtype=object)[codes]
 
 
 def _hint_reader(cells: Cells) -> Callable[[Cells], np.ndarray]:
@@ -161,7 +179,7 @@ def _hint_reader(cells: Cells) -> Callable[[Cells], np.ndarray]:
     decision, _ = understand(cells, named=True)
     if isinstance(decision, DateColumn):
         return partial(_dates, column=decision)
-    if isinstance(decision, NumberColumn | TimeColumn):
+    if isinstance(decision, NumberColumn | TimeColumn) and not _are_codes(cells):
         return decision.read
     return _levels
 

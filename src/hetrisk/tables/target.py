@@ -28,8 +28,8 @@ MOST_CLASSES = 50
 FEW_VALUES = 10  # text and numbers with no more distinct values are classes
 # Whole numbers count or rate something unless the column's name says that they are codes.
 _CLASS_NAME = re.compile(
-    r"(^|[\W_])(class|classes|label|labels|type|kind|category|cat|group|cluster|species|code|mode)"
-    r"([\W_0-9]|$)",
+    r"(^|[\W_])(class|classes|label|labels|type|kind|category|cat|group|cluster|species|code|mode|"
+    r"status|diagnosis)([\W_0-9]|$)",
     re.I,
 )
 
