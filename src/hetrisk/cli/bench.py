@@ -130,9 +130,9 @@ def _compare(run: Run, before: Run, only: tuple[str, ...]) -> None:
     if only:
         measured = {metric.name for metric in run.metrics}
         changes = [change for change in changes if change.name in measured]
-    told = sentences(changes)
-    for sentence in told:
+    worse = sentences(changes)
+    for sentence in worse:
         click.echo(f"Slower: {sentence}")
-    click.echo(f"{len(changes)} ratios compared with the baseline, {len(told)} worse.")
-    if told:
+    click.echo(f"{len(changes)} ratios compared with the baseline, {len(worse)} worse.")
+    if worse:
         sys.exit(1)

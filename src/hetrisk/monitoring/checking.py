@@ -151,8 +151,8 @@ def _environments(
         before = np.array([share for _, share in named] + [0.0] * (len(labels) - len(named)))
         return check_environments(unique_labels(labels), before, member, n)
     weight = np.asarray(final.environment_summary_.weight, dtype=float)
-    told = any(source.kind == "named" for source in final.sources_)
-    if len(weight) < 2 or told or not whole or not labelled.any():
+    was_named = any(source.kind == "named" for source in final.sources_)
+    if len(weight) < 2 or was_named or not whole or not labelled.any():
         return ()
     member = final.predict_environment_proba(with_names(final, Z[labelled]), targets)
     return check_environments(environment_names(final), weight, member, n)

@@ -46,11 +46,11 @@ def check_columns(
     ]
     corrected = holm(np.array([c.p_value for c in found]))
     labels = unique_labels(c.name for c in found)
-    told = [
+    checks = [
         _judged(column, label, float(p))
         for column, label, p in zip(found, labels, corrected, strict=True)
     ]
-    return tuple(sorted(told, key=lambda c: (not c.moved, -c.distance)))
+    return tuple(sorted(checks, key=lambda c: (not c.moved, -c.distance)))
 
 
 def _column(

@@ -100,14 +100,14 @@ class OutcomeCheck:
     @property
     def beyond(self) -> bool:
         """Whether the error is beyond the reach the model was fitted for, and chance."""
-        doubt = float(np.hypot(self.error.error, self.limit_error))
-        return bool(self.error.value - Z * doubt > self.limit)
+        uncertainty = float(np.hypot(self.error.error, self.limit_error))
+        return bool(self.error.value - Z * uncertainty > self.limit)
 
     @property
     def risen(self) -> bool:
         """Whether the error is above the one expected, beyond chance and by a tenth or more."""
-        doubt = float(np.hypot(self.error.error, self.expected_error))
-        sure = self.error.value - Z * doubt > self.expected
+        uncertainty = float(np.hypot(self.error.error, self.expected_error))
+        sure = self.error.value - Z * uncertainty > self.expected
         return bool(sure and self.error.value >= (1.0 + LEAST_RISE) * self.expected)
 
     @property

@@ -81,10 +81,12 @@ def _columns(columns: tuple[ColumnCheck, ...]) -> str:
     rule = f"beyond chance at {tick(LEVEL)} and by {percent(LEAST_DISTANCE)} of the rows or more"
     if not moved:
         return f"None of {len(columns):,} ({rule})."
-    return f"{len(moved):,} of {len(columns):,} ({rule}): {listed([told(c) for c in moved], 3)}."
+    return (
+        f"{len(moved):,} of {len(columns):,} ({rule}): {listed([described(c) for c in moved], 3)}."
+    )
 
 
-def told(c: ColumnCheck) -> str:
+def described(c: ColumnCheck) -> str:
     """One column's move in a clause."""
     if c.level:
         return f"{c.name} ({c.level}: {percent(c.now)}, was {percent(c.before)})"
@@ -130,21 +132,21 @@ def _place(reach: Estimate) -> str:
         return "Further than the curve can say: it is flat, and the error is above it."
     if reach.value == 0:
         return "Reach 0: no error beyond what was expected if nothing shifts."
-    doubt = f" ± {fixed(Z * reach.error)}" if math.isfinite(reach.error) else ""
+    error = f" ± {fixed(Z * reach.error)}" if math.isfinite(reach.error) else ""
     return (
-        f"Reach {fixed(reach.value)}{doubt}, if all of the additional error comes from "
+        f"Reach {fixed(reach.value)}{error}, if all of the additional error comes from "
         "relations that moved (noisier rows look the same)."
     )
 
 
 def _strength(s: Estimate, weakened: bool) -> str:
     low, high = s.value - Z * s.error, s.value + Z * s.error
-    told = f"{percent(s.value)} of its strength ({percent(low)} to {percent(high)})"
+    strength = f"{percent(s.value)} of its strength ({percent(low)} to {percent(high)})"
     if weakened:
-        return f"It broke: {told}. Below one half, relying on it costs more than doing without."
+        return f"It broke: {strength}. Below one half, relying on it costs more than doing without."
     if low > 0.5:
-        return f"It held: {told}. On these rows alone, leaving it out was not needed."
-    return f"Not clear: {told}."
+        return f"It held: {strength}. On these rows alone, leaving it out was not needed."
+    return f"Not clear: {strength}."
 
 
 def _plain(unit: str, this: Estimate, plain: Estimate, worse: Estimate) -> str:

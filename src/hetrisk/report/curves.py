@@ -131,12 +131,12 @@ def _asked(c: Curve, x: Scale, position: float | None) -> list[Markup]:
     return drawn
 
 
-def _upright(at: float, told: str, class_: str, down: float) -> list[Markup]:
+def _upright(at: float, label: str, class_: str, down: float) -> list[Markup]:
     """A line from top to bottom and its name, on the side where there is room."""
     side = "after" if at < 0.5 else "before"
     return [
         line(at, 0, at, CURVE_HEIGHT, class_),
-        text(at, down, told, f"told {side}"),
+        text(at, down, label, f"told {side}"),
     ]
 
 
@@ -144,12 +144,12 @@ def _break_even(c: Curve, x: Scale, y: Scale, same: bool) -> list[Markup]:
     if same or not 0 < c.break_even <= x.high:
         return []
     at, error = x(c.break_even), float(np.interp(c.break_even, c.reach, c.error_erm))
-    told = f"pays from {number(c.break_even, 2)} on"
+    label = f"pays from {number(c.break_even, 2)} on"
     side = "after" if at < 0.6 else "before"
     return [
         line(at, CURVE_HEIGHT * (1 - y(error)), at, CURVE_HEIGHT, "even"),
-        mark(at, CURVE_HEIGHT * (1 - y(error)), SHAPES[2], "even", told),
-        text(at, CURVE_HEIGHT - 8, told, f"told {side}"),
+        mark(at, CURVE_HEIGHT * (1 - y(error)), SHAPES[2], "even", label),
+        text(at, CURVE_HEIGHT - 8, label, f"told {side}"),
     ]
 
 
@@ -169,14 +169,14 @@ def _names(c: Curve, x: Scale, y: Scale, same: bool) -> list[Markup]:
 
 def _spoken(c: Curve, same: bool) -> str:
     start, end = c.error_erm[0], float(np.interp(c.asked, c.reach, c.error_erm))
-    told = (
+    sentence = (
         f"Expected {c.unit} against reach. Plain model: {number(float(start))} at reach 0, "
         f"{number(end)} at reach {tick(c.asked)}."
     )
     if same:
-        return told
+        return sentence
     this = float(np.interp(c.asked, c.reach, c.error))
-    return f"{told} This model: {number(float(c.error[0]))} and {number(this)}."
+    return f"{sentence} This model: {number(float(c.error[0]))} and {number(this)}."
 
 
 def outcomes(q: Quality) -> Markup:
@@ -230,8 +230,10 @@ def _points(
             continue
         top, bottom = (QUALITY_HEIGHT * (1 - y(float(end))) for end in (t, b))
         drawn.append(line(x(float(a)), top, x(float(a)), bottom, "interval hrm"))
-        told = f"{number(float(a))}: {number(float(v))}, {int(n):,} rows"
-        drawn.append(mark(x(float(a)), QUALITY_HEIGHT * (1 - y(float(v))), SHAPES[0], "step", told))
+        label = f"{number(float(a))}: {number(float(v))}, {int(n):,} rows"
+        drawn.append(
+            mark(x(float(a)), QUALITY_HEIGHT * (1 - y(float(v))), SHAPES[0], "step", label)
+        )
     return drawn
 
 

@@ -78,7 +78,7 @@ def _means(
     mean = np.asarray(found.feature_mean, dtype=float)
     here, elsewhere, sd = mean[k], rest @ mean, pooled_sd(found)
     size = np.abs(here - elsewhere) / sd
-    told = []
+    differences = []
     for j in _largest(size, LEAST_MEAN):
         if _is_indicator(found, j):
             more = "more frequent" if here[j] > elsewhere[j] else "rarer"
@@ -87,8 +87,8 @@ def _means(
             more = "higher" if here[j] > elsewhere[j] else "lower"
             a, b = (precise(float(mean[j]), float(sd[j])) for mean in (here, elsewhere))
             values = f"mean {a} against {b}"
-        told.append(_Difference(float(size[j]), f"{columns[j].label} is {more}: {values}"))
-    return told
+        differences.append(_Difference(float(size[j]), f"{columns[j].label} is {more}: {values}"))
+    return differences
 
 
 def _slopes(
@@ -103,26 +103,26 @@ def _slopes(
     coef = np.asarray(found.coef, dtype=float).reshape(K, -1, len(columns))
     error = np.asarray(found.coef_error, dtype=float).reshape(K, -1, len(columns))
     elsewhere = np.einsum("k,kcd->cd", rest, coef)
-    doubt = np.sqrt(error[k] ** 2 + np.einsum("k,kcd->cd", rest**2, error**2))
+    uncertainty = np.sqrt(error[k] ** 2 + np.einsum("k,kcd->cd", rest**2, error**2))
     unit = float(share @ np.asarray(found.risk)) if found.risk_name == "RMSE" else 1.0
     gap = np.abs(coef[k] - elsewhere)
-    size = np.where(gap > LEAST_ERRORS * doubt, gap * pooled_sd(found) / unit, 0.0)
+    size = np.where(gap > LEAST_ERRORS * uncertainty, gap * pooled_sd(found) / unit, 0.0)
     # A column that stands still here, or everywhere else, has no slope there to compare.
     varies = np.asarray(found.feature_sd) > LEAST_SPREAD * pooled_sd(found)
     size = np.where(varies[k] & (varies & (rest > 0)[:, None]).any(axis=0), size, 0.0)
     worst = np.argmax(np.nan_to_num(size), axis=0)
     columnwise = size[worst, np.arange(len(columns))]
-    told = []
+    differences = []
     for j in _largest(columnwise, LEAST_SLOPE):
         a, b = float(coef[k, worst[j], j]), float(elsewhere[worst[j], j])
-        told.append(
+        differences.append(
             _Difference(
                 float(columnwise[j]),
                 f"{columns[j].label} counts {_more(a, b)}: {_signed(a)} a unit against "
                 f"{_signed(b)}",
             )
         )
-    return told
+    return differences
 
 
 def _more(here: float, elsewhere: float) -> str:
@@ -142,9 +142,9 @@ def _noise(found: EnvironmentSummary, rest: FloatArray, k: int) -> list[_Differe
     size = abs(math.log(here) - math.log(elsewhere))
     if not LEAST_NOISE < size < math.inf:
         return []
-    told = number if rmse else percent
+    shown = number if rmse else percent
     what = "errors are larger" if here > elsewhere else "errors are smaller"
-    return [_Difference(size, f"{what}: {told(here)} against {told(elsewhere)}")]
+    return [_Difference(size, f"{what}: {shown(here)} against {shown(elsewhere)}")]
 
 
 def _largest(size: FloatArray, least: float) -> list[int]:

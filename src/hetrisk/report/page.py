@@ -228,13 +228,13 @@ def risk_format(s: Summary) -> Callable[[float], str]:
 def _happened(s: Summary) -> tuple[str, ...]:
     """What each step left out (−) or took back (+) since the one before, its penalties and note."""
     before = tuple(True for _ in s.columns)
-    told = []
+    steps = []
     for step in s.steps:
         after = step.kept or before
-        parts = (_told(s.columns, before, after), _penalties(step), step.note)
-        told.append("; ".join(part for part in parts if part))
+        parts = (_changes(s.columns, before, after), _penalties(step), step.note)
+        steps.append("; ".join(part for part in parts if part))
         before = after
-    return tuple(told)
+    return tuple(steps)
 
 
 def _penalties(step: Step) -> str:
@@ -245,7 +245,9 @@ def _penalties(step: Step) -> str:
     )
 
 
-def _told(features: tuple[Feature, ...], before: tuple[bool, ...], after: tuple[bool, ...]) -> str:
+def _changes(
+    features: tuple[Feature, ...], before: tuple[bool, ...], after: tuple[bool, ...]
+) -> str:
     moves = [
         f"{'+' if now else '−'} {feature.label}"
         for feature, then, now in zip(features, before, after, strict=True)

@@ -61,14 +61,14 @@ def margin_scale(features: Sequence[Feature]) -> Scale:
 
 def margin(f: Feature, scale: Scale) -> Markup:
     """A bar as long as the feature's margin."""
-    said = f"{f.label}: {f.decision.value}, margin {percent(f.margin, True)}"
+    label = f"{f.label}: {f.decision.value}, margin {percent(f.margin, True)}"
     value = max(min(_finite(f.margin), scale.high), scale.low)
     ends = sorted([scale(0.0), scale(value)])
     return picture(
         line(scale(0.0), 0, scale(0.0), 16, "zero"),
-        bar(ends[0], ends[1], 3, 10, f"bar {slug(f.decision)}", said),
+        bar(ends[0], ends[1], 3, 10, f"bar {slug(f.decision)}", label),
         height=16,
-        label=said,
+        label=label,
         class_="strip",
     )
 
@@ -186,23 +186,23 @@ def spread_axis(spread: Spread) -> Markup:
 def spread_row(k: int, e: Environment, spread: Spread) -> Markup:
     """One environment's values: a histogram, or mean and standard deviation without the rows."""
     scale = spread_scale(spread)
-    said = f"{e.label}: mean {number(spread.mean[k])}, standard deviation {number(spread.sd[k])}"
+    label = f"{e.label}: mean {number(spread.mean[k])}, standard deviation {number(spread.sd[k])}"
     drawn = _mean_bar if spread.shares is None else _histogram
-    return picture(*drawn(k, spread, scale, said), height=44, label=said, class_="strip")
+    return picture(*drawn(k, spread, scale, label), height=44, label=label, class_="strip")
 
 
-def _mean_bar(k: int, spread: Spread, scale: Scale, said: str) -> list[Markup]:
+def _mean_bar(k: int, spread: Spread, scale: Scale, label: str) -> list[Markup]:
     mean, sd = float(spread.mean[k]), float(spread.sd[k])
     if not math.isfinite(mean):
         return []
     return [
         line(0, 22, 1, 22, "grid"),
-        bar(scale(mean - sd), scale(mean + sd), 16, 12, f"bar soft {colour(k)}", said),
-        mark(scale(mean), 22, shape(k), colour(k), said),
+        bar(scale(mean - sd), scale(mean + sd), 16, 12, f"bar soft {colour(k)}", label),
+        mark(scale(mean), 22, shape(k), colour(k), label),
     ]
 
 
-def _histogram(k: int, spread: Spread, scale: Scale, said: str) -> list[Markup]:
+def _histogram(k: int, spread: Spread, scale: Scale, label: str) -> list[Markup]:
     """One outline for all bars: a page of two hundred features stays small."""
     assert spread.shares is not None
     tallest = max(float(spread.shares.max()), 1e-12)
@@ -214,7 +214,7 @@ def _histogram(k: int, spread: Spread, scale: Scale, said: str) -> list[Markup]:
     )
     bars = element(
         "svg",
-        element("path", element("title", said), d=outline, class_=f"bar {colour(k)}"),
+        element("path", element("title", label), d=outline, class_=f"bar {colour(k)}"),
         viewBox=f"0 0 {spread.shares.shape[1]} 38",
         preserveAspectRatio="none",
         y=4,

@@ -152,13 +152,13 @@ def _use_this(left: Sequence[Feature], plain_better: str) -> str:
 
 
 def _cost(changed: bool, curve: Curve | None, linear: bool, measured: Metric | None) -> str:
-    told = _price(changed, curve)
-    if told and not linear:
-        told += " These are errors of linear models, by which columns are chosen."
-    if told and measured is not None:
+    sentence = _price(changed, curve)
+    if sentence and not linear:
+        sentence += " These are errors of linear models, by which columns are chosen."
+    if sentence and measured is not None:
         instead = f" instead of {number(measured.plain)}" if changed else ""
-        told += f" Out of fold: {number(measured.this)}{instead}."
-    return told
+        sentence += f" Out of fold: {number(measured.this)}{instead}."
+    return sentence
 
 
 def _measured(final: Any, curve: Curve | None, quality: Quality | None) -> Metric | None:
@@ -222,18 +222,18 @@ def _stable(features: tuple[Feature, ...], left: Sequence[Feature], n_resamples:
         shares = [f.stability for f in left if not math.isnan(f.stability)]
         if not shares:
             return ""
-        told = f"Left out in {_times(min(shares), n_resamples)} resamples of the rows"
+        sentence = f"Left out in {_times(min(shares), n_resamples)} resamples of the rows"
         if len(left) > 1:
-            told = told.replace("Left out in", "Each of them left out in at least")
+            sentence = sentence.replace("Left out in", "Each of them left out in at least")
     else:
         most = max((f.stability for f in features if not math.isnan(f.stability)), default=0.0)
         if most == 0.0:
             return f"No column was left out in any of {count_of(n_resamples, 'resample')}."
-        told = (
+        sentence = (
             f"Every column is kept, and each in at least {_times(1 - most, n_resamples)} resamples"
         )
     doubt = [f"{f.label} (left out in {round(f.stability * n_resamples)})" for f in kept]
-    return f"{told}." + (f" In doubt, though kept: {listed(doubt, 4)}." if doubt else "")
+    return f"{sentence}." + (f" In doubt, though kept: {listed(doubt, 4)}." if doubt else "")
 
 
 def _times(share: float, n: int) -> str:
@@ -241,24 +241,26 @@ def _times(share: float, n: int) -> str:
 
 
 def _assumed(final: Any, left: Sequence[Feature]) -> str:
-    told = []
+    sentences = []
     assumed = [f.label for f in left if f.assumed]
     if assumed:
-        told.append(f"{listed(assumed, 4)}: left out by an assumption, not by a test.")
+        sentences.append(f"{listed(assumed, 4)}: left out by an assumption, not by a test.")
     kinds = {source.kind for source in final.sources_ if source.used}
     if kinds & {"hidden", "visible"}:
-        told.append(
+        sentences.append(
             "The environments were inferred from the rows; a column that names them, or goes "
             "along with them, would put them to a test."
         )
     if not kinds:
-        told.append("The rows to come are like these: what never moved here cannot be seen to.")
-        return " ".join(told)
-    told.append(
+        sentences.append(
+            "The rows to come are like these: what never moved here cannot be seen to."
+        )
+        return " ".join(sentences)
+    sentences.append(
         "What moves next is what moved between these environments, at most "
         f"{tick(float(final.reach))} times as far."
     )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _at(curve: Curve, values: Any, reach: float) -> float:

@@ -155,11 +155,11 @@ class TextCells(Cells):
         """Return the same cells, told the decimal mark; as they are, where they show one."""
         if not self.reading.open:
             return self
-        told = copy(self)
+        marked = copy(self)
         for answer in ("reading", "_own_numbers"):
-            vars(told).pop(answer, None)
-        told.decimal = decimal
-        return told
+            vars(marked).pop(answer, None)
+        marked.decimal = decimal
+        return marked
 
     def numbers(self, notation: Notation | None = None) -> FloatArray:
         """Each distinct value read once; nothing is read where the notation cannot be told."""

@@ -108,8 +108,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 decisions[name] = self._decide(cells)
         mark = marks.pop() if len(marks) == 1 else None
         for cells in waiting:
-            told = cells if mark is None else cells.with_decimal(mark)
-            decisions[cells.name] = self._decide(told)
+            marked = cells if mark is None else cells.with_decimal(mark)
+            decisions[cells.name] = self._decide(marked)
         return decisions
 
     def _decide(self, cells: Cells) -> Decision:
@@ -174,7 +174,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             noun = "column" if len(absent) == 1 else "columns"
             raise TableError(f"the table lacks the {noun} {listed(absent)} the model was fitted on")
         encoded = [self._encode(column, X) for column in self.columns_]
-        notes = [note for _, said in encoded for note in said]
+        notes = [note for _, noted in encoded for note in noted]
         return np.hstack([part for part, _ in encoded]), notes
 
     @staticmethod

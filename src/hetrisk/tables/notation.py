@@ -125,16 +125,16 @@ class Notation:
         mark = self.thousands or self.decimal
         example = min((text for text in texts if mark in text and self.spells(text)), default="")
         shown = f" ('{example}' is {self.read(example):.12g})" if example else ""
-        said = []
+        notes = []
         if self.thousands:
-            said.append(f"{MARK_NAMES[self.thousands]} read as thousands separators{shown}")
+            notes.append(f"{MARK_NAMES[self.thousands]} read as thousands separators{shown}")
         elif self.decimal == COMMA:
-            said.append(f"commas read as decimal points{shown}")
+            notes.append(f"commas read as decimal points{shown}")
         if self.unit == "%":
-            said.append("percent: 12.5% read as 12.5")
+            notes.append("percent: 12.5% read as 12.5")
         elif self.unit:
-            said.append(f"amounts in {self.unit} read as numbers")
-        return said
+            notes.append(f"amounts in {self.unit} read as numbers")
+        return notes
 
 
 PLAIN = Notation()

@@ -109,8 +109,8 @@ def _features(pipeline: Pipeline, frame: pd.DataFrame) -> tuple[pd.DataFrame, li
     values, notes = encoder.encode(frame, spare=spare)
     notes = [note for note in notes if note.column not in spare]
     about = encoder.description_
-    told = {about.target, about.environment, about.weight, *about.hints}  # known, and no features
-    extra = names - {str(name) for name in encoder.feature_names_in_} - told
+    roles = {about.target, about.environment, about.weight, *about.hints}  # known, and no features
+    extra = names - {str(name) for name in encoder.feature_names_in_} - roles
     if spare:
         notes.insert(0, Note("", f"columns not in the table, nor needed: {listed(spare)}"))
     if extra:
