@@ -11,12 +11,7 @@ from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.multiplicity import normal_score
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
-from hetrisk.core.pricing import (
-    one_environment,
-    plain_result,
-    priced,
-    too_few,
-)
+from hetrisk.core.pricing import one_environment, plain_result, priced, too_few
 from hetrisk.core.reach.decision import listed, unsteady
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.result import (
@@ -39,35 +34,56 @@ def search_inferred(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings, level: float
 ) -> SearchResult:
     """Ask the rows, all tests together at ``level``, and price the answer."""
-    d = rows.n_features
-    answer = ask(rows, family, groups, settings.kept(d), level)
+    answer = ask(rows, family, groups, settings.kept(rows.n_features), level)
     if answer.verdict == UNSEARCHED:
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
+    findings, null = _findings(answer, rows, family)
+    found = priced(rows, family, groups, settings, findings, null)
+    refused = _refused(answer, found, groups, settings)
+    if refused is None:
+        return replace(found, reason=_answer_reason(answer, found, groups, settings))
+    verdict, why = refused
+    kept = replace(_all_kept(rows, family, answer, findings), verdict=verdict)
+    plain = priced(rows, family, groups, settings, kept)
+    return replace(plain, reason=f"{_sentences(answer)} {why}")
+
+
+def _findings(
+    answer: Answer, rows: RowSource, family: Family
+) -> tuple[Findings, tuple[Environments, ...]]:
+    """The answer as what a search found, and what chance would show in its environments."""
     partition, null = _main_partition(answer, rows, family)
-    findings = Findings(
+    found = Findings(
         support=~answer.leave,
         gates=(~answer.leave).astype(np.float64),
         partition=partition,
         verdict=answer.verdict,
         reason="",
-        reasons=tuple(_why(answer, j) for j in range(d)),
+        reasons=tuple(_why(answer, j) for j in range(len(answer.leave))),
         history=(),
         p_value=answer.p_value if answer.findings else None,
         assumed=_assumed(answer),
         sources=tuple(_question_record(f, f.against & answer.leave) for f in answer.findings),
     )
-    found = priced(rows, family, groups, settings, findings, null)
-    reason = _answer_reason(answer, found, groups, settings)
-    if answer.verdict == INVARIANT and not _unpriced(answer):
-        kept = _all_kept(rows, family, answer, findings)
-        doubt = _unsteady(answer, found, groups, settings)
-        if found.curve.break_even > settings.reach:
-            reason = f"{_sentences(answer)} {_not_worth_it(answer, found, groups, settings)}"
-            found = priced(rows, family, groups, settings, kept)
-        elif doubt:
-            reason = f"{_sentences(answer)} But {doubt} The model is plain ERM on all columns."
-            found = priced(rows, family, groups, settings, replace(kept, verdict=UNSTABLE))
-    return replace(found, reason=reason)
+    return found, null
+
+
+def _refused(
+    answer: Answer, found: SearchResult, groups: IntArray, settings: SearchSettings
+) -> tuple[str, str] | None:
+    """The verdict, and why, where columns that something speaks against stay; else None.
+
+    They leave if that pays within the reach and holds on other rows. What leaves by assumption has
+    no environments to be priced in.
+    """
+    if answer.verdict != INVARIANT or _unpriced(answer):
+        return None
+    if found.curve.break_even > settings.reach:
+        return HOMOGENEOUS, _not_worth_it(answer, found, groups, settings)
+    doubt = _unsteady(answer, found, groups, settings)
+    if doubt:
+        return UNSTABLE, f"But {doubt} The model is plain ERM on all columns."
+    return None
 
 
 def _all_kept(rows: RowSource, family: Family, answer: Answer, findings: Findings) -> Findings:
@@ -79,7 +95,6 @@ def _all_kept(rows: RowSource, family: Family, answer: Answer, findings: Finding
         support=full,
         gates=full.astype(np.float64),
         partition=one_environment(rows, family),
-        verdict=HOMOGENEOUS,
         reasons=tuple(beyond if answer.leave[j] else _why(answer, j) for j in range(len(full))),
         sources=tuple(replace(source, used=False) for source in findings.sources),
         assumed=np.zeros_like(full),

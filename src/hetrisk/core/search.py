@@ -3,6 +3,10 @@
 Environments that the user names are used as they are, and no others are looked for. Hints are
 tested with a correction for how many there are; those along which something changes beyond chance
 are used together. With neither, or where no hint speaks, the rows themselves are asked.
+
+Where it is decided that a column leaves: with environments given, in `hetrisk.core.reach.decision`;
+without, by the questions of `hetrisk.core.sources.questions`, of whose answer
+`hetrisk.core.inferred` keeps what it would not pay to leave out.
 """
 
 from __future__ import annotations
@@ -14,17 +18,8 @@ from hetrisk.core.inferred import search_inferred
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import IntArray, RowSource
 from hetrisk.core.paper.loop import joint_loop
-from hetrisk.core.pricing import (
-    plain_result,
-    priced,
-    too_few,
-)
-from hetrisk.core.result import (
-    HOMOGENEOUS,
-    UNSEARCHED,
-    SearchResult,
-    SearchSettings,
-)
+from hetrisk.core.pricing import plain_result, priced, too_few
+from hetrisk.core.result import HOMOGENEOUS, UNSEARCHED, SearchResult, SearchSettings
 from hetrisk.core.thresholds import THRESHOLDS
 
 NO_SHIFT = "At reach 0 nothing is to shift: the model is plain ERM on all columns."

@@ -111,6 +111,8 @@ def strength_of_labels(
     theta[0] = 1.0
     # As the training rows saw it: at strength one.
     held = float(_derivatives(design, hot, this, theta)[1][0, 0]) * origin.n_rows / n
+    # A loop of its own: labels that can be separated raise the likelihood less and less while the
+    # slope still grows, so it is the length of a step that says when to stop.
     for _ in range(MOST_STEPS):
         scores, information = _derivatives(design, hot, this, theta)
         step = np.linalg.lstsq(information, scores.sum(axis=0), rcond=None)[0]

@@ -66,6 +66,7 @@ def fit_weighted(environments: Environments, columns: BoolArray, reach: float) -
     coef, multipliers = fits.coef[..., 0, problem.chosen, :], np.zeros_like(fits.own)
     # Where no environment suffers beyond chance, plain least squares is already the minimum.
     running = fits.excess.any(axis=-1)
+    # A loop of its own: it stops by a duality gap, environments of a batch one by one.
     for step in range(STEPS):
         risk, beyond = problem.costs(coef)
         tail = heaviest(beyond, problem.most)
