@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from hetrisk import HRMRegressor
+from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.estimators.quality import assess
 from hetrisk.report import render, summarize
 from hetrisk.report.extraction import environment_names
@@ -263,3 +263,111 @@ def test_leaving_environments_out_is_told():
     page = Page(render(fitted(K=4))).text
     assert "better than the plain model in 3, worse in 0, alike in 1." in page
     assert "Each environment left out in turn" not in Page(render(fitted(K=2))).text
+
+
+def kept(stability=0.0, margin=0.1, d=3):
+    """A plain model beside environments that differ."""
+    model = fitted(d=d, verdict="unstable")
+    model.stability_ = np.full(d, stability)
+    model.evidence_ = replace(model.evidence_, margin=np.full(d, margin))
+    return model
+
+
+def test_where_no_column_can_stay_the_average_is_spoken_of():
+    said = start_of(render(kept(stability=1.0, margin=-0.6, d=1)))
+    assert "What every column says about the target changes from one environment" in said
+    assert "Only a model without any column would pay up to reach 2" in said
+    assert "Every column is kept, though resamples left out x0 in 50 of 50." in said
+    assert "No other choice of columns pays" not in said
+    assert "no choice of columns is both safe and stable" in start_of(render(kept()))
+
+
+def test_a_column_that_could_be_spared_is_not_said_to_be_the_best_choice():
+    model = fitted(verdict="homogeneous")
+    assert "No other choice of columns pays up to reach 2" in start_of(render(model))
+    model.evidence_.margin[4] = -0.031
+    said = start_of(render(model))
+    assert "no choice of columns does away with most of that" in said
+    assert "Without x4 it would err 3.1 % less at reach 2, where" in said
+    assert "No other choice" not in said
+
+
+def test_a_small_gain_beside_losses_where_it_was_tried_matters_little():
+    model = fitted(["sun", "rain", "wind"], K=4)
+    model.leave_one_out_ = tuple(replace(s, error=0.5, error_erm=0.4) for s in model.leave_one_out_)
+    curve = model.reach_curve_
+    model.reach_curve_ = replace(curve, error=0.98 * curve.error_erm)
+    said = start_of(render(model))
+    assert "Cannot say, and it matters little: at reach 2, the one asked for, this model is" in said
+    assert "err 2.0 % less than the plain model, which was better in 4 of 4 environments" in said
+    model.leave_one_out_ = ()
+    assert "Use this model. It leaves out sun and rain" in start_of(render(model))
+
+
+def test_a_model_that_predicts_nothing_or_everything_says_so():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8))
+    noise, exact = rng.normal(size=60), X @ np.arange(1.0, 9.0)
+    for y, words in ((noise, "No better than always saying the average"), (exact, "All but ex")):
+        model = HRMRegressor().fit(X, y)
+        said = summarize(model, (X, y)).recommendation.points[0]
+        assert said.question == "How well it predicts"
+        assert said.answer.startswith(words)
+    few = HRMRegressor().fit(X[:20], noise[:20])
+    assert summarize(few, (X[:20], noise[:20])).recommendation.points[0].answer.startswith("No bet")
+    assert "expected RMSE is 0, up to rounding" in start_of(render(model, data=(X, exact)))
+    fine = HRMRegressor().fit(X, exact + noise)
+    points = summarize(fine, (X, exact + noise)).recommendation.points
+    assert points[0].question == "What it costs if nothing shifts"
+
+
+def test_without_a_search_columns_have_no_table_of_dashes():
+    page = Page(render(fitted(verdict="unsearched"))).text
+    assert "There are too few rows to say what each column is worth." in page
+    assert "were this decision the other way" not in page
+    assert "were this decision the other way" in Page(render(fitted())).text
+
+
+def test_a_slope_next_to_none_does_not_count_the_other_way():
+    model = fitted(["sun"], K=2)
+    coef = np.array([[2.0], [-0.01]])
+    model.environment_summary_ = replace(
+        model.environment_summary_, coef=coef, coef_error=0.01 + 0 * coef
+    )
+    first, second = summarize(model).environments
+    assert "sun counts more: +2.00 a unit against −0.0100" in first.differences
+    assert "sun counts less: −0.0100 a unit against +2.00" in second.differences
+
+
+def test_a_row_far_out_of_the_plain_model_is_told():
+    quality = assess(*_far_row())
+    assert quality.one_row_decides
+    found = replace(summarize(fitted()), quality=replace(quality, worst_row=0.1))
+    text = Page(render_summary(found)).text
+    assert "of the squared error of the plain model: it lies far outside" in text
+
+
+def _far_row():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    y = X[:, 0] + rng.normal(size=90)
+    X[:, 1] = y + rng.normal(size=90)
+    X[0, 1] = 1e3
+    return HRMRegressor(reach=0.0).fit(X, y), X, y
+
+
+def test_ten_classes_of_a_tenth_each_are_balanced():
+    found = summarize(fitted(classes=("a", "b")))
+    quality = assess(*_labels(2, 0.07))
+    assert "Only" in Page(render_summary(replace(found, quality=quality))).text
+    assert quality.imbalanced
+    assert not assess(*_labels(10, 0.1)).imbalanced
+
+
+def _labels(n_classes, rarest):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    shares = np.full(n_classes, (1 - rarest) / (n_classes - 1))
+    shares[0] = rarest
+    y = rng.choice(n_classes, 400, p=shares)
+    return HRMClassifier(reach=0.0).fit(X, y), X, y

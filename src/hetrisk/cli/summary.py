@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from hetrisk.cli.terminal import grid, words
-from hetrisk.report.labels import count_of, number, percent, probability
+from hetrisk.core.result import UNSEARCHED
+from hetrisk.report.labels import count_of, listed, number, percent, probability
 from hetrisk.report.page import (
     caution,
     leave_sentence,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MOST_COLUMNS = 30
+LONGEST_REASON = 2000
 MOST_ENVIRONMENTS = 20
 ACTION_STYLE = {
     Action.THIS: "bold green",
@@ -59,7 +61,7 @@ def _show_recommendation(s: Summary, screen: Console) -> None:
     for point in s.recommendation.points:
         line = Text(f"  {point.question}: ", style="bold")
         screen.print(line + Text(words(point.answer, 600), style="not bold"))
-    screen.print(Text(f"\nVerdict: {verdict_word(s)}. {words(s.reason, 600)}"))
+    screen.print(Text(f"\nVerdict: {verdict_word(s)}. {words(s.reason, LONGEST_REASON)}"))
 
 
 def _show_table(s: Summary, screen: Console) -> None:
@@ -74,6 +76,9 @@ def _show_table(s: Summary, screen: Console) -> None:
 
 def _columns(s: Summary) -> Any:
     features = by_importance(s.features)
+    if s.verdict == UNSEARCHED:
+        names = words(listed([f.label for f in features], MOST_COLUMNS), LONGEST_REASON)
+        return Text(f"Columns used; too few rows to say what each is worth: {names}")
     rows: list[tuple[object, ...]] = [
         (
             f.label,

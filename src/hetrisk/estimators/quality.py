@@ -30,7 +30,7 @@ from hetrisk.core.result import INVARIANT
 N_FOLDS = 5
 N_BINS = 10
 MOST_ROWS = 20_000  # drawn at random from more: a figure of merit to three digits needs no more
-RARE_CLASS = 0.1
+RARE_CLASS = 0.2  # of the share it would have were all classes alike frequent
 DECIDING_ROW = 0.5  # of the squared error: more than all others together
 SAME_LABELS = 0.99  # of the rows: one model, but for rounding and the penalty's scale
 SAME_PROBABILITIES = 0.005
@@ -63,7 +63,9 @@ class Quality:
     count : (B,) rows in each bin.
     outcome : what the probability is of, or None for numbers.
     rarest, commonest : the classes with the fewest and the most rows, and their shares.
-    worst_row : share of the squared error that one row makes up (numbers), or NaN.
+    worst_row, worst_row_plain : share of the squared error of this model, and of the plain one,
+        that one row makes up (numbers), or NaN.
+    n_classes : of labels; 0 for numbers.
     """
 
     n_rows: int
@@ -78,6 +80,8 @@ class Quality:
     rarest: tuple[str, float] | None = None
     commonest: tuple[str, float] | None = None
     worst_row: float = np.nan
+    worst_row_plain: float = np.nan
+    n_classes: int = 0
 
     def error(self, unit: str) -> Metric | None:
         """Return the figure of merit of this name."""
@@ -85,13 +89,13 @@ class Quality:
 
     @property
     def one_row_decides(self) -> bool:
-        """Whether one row makes up so much of the error that the figures are those of the row."""
-        return self.worst_row > DECIDING_ROW
+        """Whether one row makes up so much of an error that the figures are those of the row."""
+        return max(np.nan_to_num([self.worst_row, self.worst_row_plain])) > DECIDING_ROW
 
     @property
     def imbalanced(self) -> bool:
         """Whether a class is so rare that the error rate says little."""
-        return self.rarest is not None and self.rarest[1] < RARE_CLASS
+        return self.rarest is not None and self.rarest[1] < RARE_CLASS / self.n_classes
 
 
 def assess(
@@ -309,6 +313,7 @@ def _of_numbers(rows: _Table, this: FloatArray, plain: FloatArray, n_folds: int)
         high=np.array([np.quantile(y[b], 0.9) for b in bins]),
         count=np.array([float(len(b)) for b in bins]),
         worst_row=_worst_share((y - this) ** 2, weight),
+        worst_row_plain=_worst_share((y - plain) ** 2, weight),
     )
 
 
@@ -343,6 +348,7 @@ def _of_labels(
         outcome=str(classes[1]) if len(classes) == 2 else "the class predicted",
         rarest=(str(classes[rare]), float(shares[rare])),
         commonest=(str(classes[common]), float(shares[common])),
+        n_classes=len(classes),
     )
 
 

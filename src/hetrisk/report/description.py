@@ -25,6 +25,7 @@ LEAST_SLOPE = 0.1
 LEAST_ERRORS = 3.0  # standard errors, of a slope's difference
 LEAST_SPREAD = 1e-6  # of a column within an environment, as a share of that over all rows
 LEAST_NOISE = math.log(1.15)
+TURNED = 0.05  # of the larger slope: a smaller one of the other sign is next to none
 
 
 class _Difference(NamedTuple):
@@ -126,7 +127,9 @@ def _slopes(
 
 
 def _more(here: float, elsewhere: float) -> str:
-    if here * elsewhere < 0:
+    if here * elsewhere < 0 and min(abs(here), abs(elsewhere)) > TURNED * max(
+        abs(here), abs(elsewhere)
+    ):
         return "the other way"
     return "more" if abs(here) > abs(elsewhere) else "less"
 

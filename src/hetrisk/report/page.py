@@ -194,8 +194,9 @@ def caution(s: Summary) -> str:
     """Return a warning where the figures out of fold mislead: a rare class, or one far row."""
     q = s.quality
     if q is not None and q.one_row_decides:
+        share, whose = max((q.worst_row, ""), (q.worst_row_plain, " of the plain model"))
         return (
-            f"One row makes up {percent(q.worst_row)} of the squared error: it lies far outside "
+            f"One row makes up {percent(share)} of the squared error{whose}: it lies far outside "
             "the others, and these figures are mostly its own."
         )
     if q is None or not q.imbalanced or q.rarest is None or q.commonest is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSEARCHED, UNSTABLE
+from hetrisk.core.result import HOMOGENEOUS, INVARIANT, RMSE, UNSEARCHED, UNSTABLE
 from hetrisk.estimators.quality import Metric, Quality
 from hetrisk.report.features import DOUBTFUL_SHARE, ROUNDING
 from hetrisk.report.labels import count_of, listed, number, percent, tick
@@ -51,19 +51,25 @@ def recommend(
     doubt = _doubt(final, left, curve) if changed else ""
     action = Action.UNKNOWN if doubt else ACTION[final.verdict_]
     linear = final.final_estimator is None
+    rounding = ROUNDING * float(final.reference_.sd[-1])
     answers = {
         "What it costs if nothing shifts": partial(
-            _cost, changed, curve, linear, _measured(final, curve, quality)
+            _cost, changed, curve, linear, _measured(curve, quality, rounding), rounding
         ),
-        "From which shift on it pays": partial(_pays, changed, curve) if _moves(final) else str,
-        "How stable the choice is": partial(_stable, features, left, final.n_resamples_),
+        "From which shift on it pays": partial(_pays, changed, curve, features)
+        if _moves(final)
+        else str,
+        "How stable the choice is": partial(_stable, features, left, final.n_resamples_)
+        if left or not changed
+        else str,  # of weights and directions the search's own words tell
         "What is assumed, not shown": partial(_assumed, final, left),
     }
     searched = final.verdict_ != UNSEARCHED
-    points = [Point(question, answer()) for question, answer in answers.items() if searched]
+    points = [Point("How well it predicts", _predicts(quality, rounding))]
+    points += [Point(question, answer()) for question, answer in answers.items() if searched]
     return Recommendation(
         action=action,
-        sentence=doubt or _sentence(final, left, n_rows),
+        sentence=doubt or _sentence(final, features, left, n_rows),
         points=tuple(point for point in points if point.answer),
         price=_relative(curve, 0.0) if curve else math.nan,
         gain=-_relative(curve, curve.asked) if curve else math.nan,
@@ -72,13 +78,16 @@ def recommend(
     )
 
 
-def _sentence(final: Any, left: Sequence[Feature], n_rows: int) -> str:
+def _sentence(
+    final: Any, features: tuple[Feature, ...], left: Sequence[Feature], n_rows: int
+) -> str:
     if final.verdict_ == INVARIANT:
         return _use_this(left, _where_plain_was_better(final))
+    better = _nothing_better(final, features)
     return {
-        HOMOGENEOUS: f"Use the plain model. {_nothing_better(final)} This is the plain model.",
-        UNSTABLE: "Cannot say. Relations differ between environments, but no choice of columns "
-        "is both safe and stable. This is the plain model: it may fail when the world moves.",
+        HOMOGENEOUS: f"Use the plain model. {better} This is the plain model.",
+        UNSTABLE: f"Cannot say. {_unsafe(features)} This is the plain model: it may fail when the "
+        "world moves.",
         UNSEARCHED: f"Cannot say: not searched. {_too_few(final, n_rows)} This is the plain model.",
     }[final.verdict_]
 
@@ -89,8 +98,35 @@ def _too_few(final: Any, n_rows: int) -> str:
     return f"There are too few rows ({n_rows:,}) to look for environments in."
 
 
-def _nothing_better(final: Any) -> str:
+def _unsafe(features: tuple[Feature, ...]) -> str:
+    if _none_stays(features):
+        return (
+            "What every column says about the target changes from one environment to another: "
+            "only its average could be relied on."
+        )
+    return (
+        "Relations differ between environments, but no choice of columns is both safe and stable."
+    )
+
+
+def _none_stays(features: tuple[Feature, ...]) -> bool:
+    """Whether all but no resample keeps any column."""
+    return all(f.stability >= 1 - DOUBTFUL_SHARE for f in features)
+
+
+def _dispensable(features: tuple[Feature, ...]) -> list[Feature]:
+    """Columns kept without which, each alone, less error is expected: the most so first."""
+    found = [f for f in features if f.used and f.margin < -LEAST_LOSS]
+    return sorted(found, key=lambda f: f.margin)
+
+
+def _nothing_better(final: Any, features: tuple[Feature, ...]) -> str:
     """Say whether something moves that no choice of columns helps with, or nothing was found to."""
+    if _moves(final) and _dispensable(features):
+        return (
+            "Relations differ between environments, but no choice of columns does away with most "
+            "of that."
+        )
     if _moves(final):
         return (
             "Relations differ between environments, but up to reach "
@@ -112,6 +148,15 @@ def _doubt(final: Any, left: Sequence[Feature], curve: Curve | None) -> str:
         what = f"what {listed([f.label for f in left], 4)} {verb} about the target"
     choice = f"Cannot say. Use this model if {what} is to go on changing, the plain model if not"
     loss = _relative(curve, curve.asked) if curve else math.nan
+    better = _where_plain_was_better(final)
+    if better and -CLOSE < loss <= LEAST_LOSS:
+        what = listed([f.label for f in left], 4) or "no column"
+        return (
+            f"Cannot say, and it matters little: at reach {tick(final.reach)}, the one asked for, "
+            f"this model is expected to err {percent(max(-loss, 0.0))} less than the plain model, "
+            f"which was better in {better} environments seen, each left out in turn. This one "
+            f"leaves out {what}."
+        )
     if loss > LEAST_LOSS:  # never true of NaN
         shown = "assumed" if any(f.assumed for f in left) else "shown"
         return (
@@ -151,8 +196,34 @@ def _use_this(left: Sequence[Feature], plain_better: str) -> str:
     )
 
 
-def _cost(changed: bool, curve: Curve | None, linear: bool, measured: Metric | None) -> str:
-    sentence = _price(changed, curve)
+def _predicts(quality: Quality | None, rounding: float) -> str:
+    """Say so where a model predicts nothing, or everything."""
+    if quality is None:
+        return ""
+    error, explained, ranked = (quality.error(name) for name in ("RMSE", "R²", "AUC"))
+    if explained is not None and explained.this <= 0:  # never true of NaN
+        return (
+            "No better than always saying the average of the target: out of fold, R² is "
+            f"{number(explained.this)}."
+        )
+    if ranked is not None and ranked.this <= 0.5:
+        return f"No better than chance: out of fold, AUC is {number(ranked.this)}."
+    if error is not None and error.this < rounding:
+        return (
+            "All but exactly, out of fold too. Nothing honest is that good: is a column known only "
+            "together with the target?"
+        )
+    return ""
+
+
+def _cost(
+    changed: bool,
+    curve: Curve | None,
+    linear: bool,
+    measured: Metric | None,
+    rounding: float,
+) -> str:
+    sentence = _price(changed, curve, rounding)
     if sentence and not linear:
         sentence += " These are errors of linear models, by which columns are chosen."
     if sentence and measured is not None:
@@ -161,22 +232,23 @@ def _cost(changed: bool, curve: Curve | None, linear: bool, measured: Metric | N
     return sentence
 
 
-def _measured(final: Any, curve: Curve | None, quality: Quality | None) -> Metric | None:
+def _measured(curve: Curve | None, quality: Quality | None, rounding: float) -> Metric | None:
     """Return the error out of fold where it is another than that on the rows learned from."""
     found = None if curve is None or quality is None else quality.error(curve.unit)
     if curve is None or found is None:
         return None
-    rounding = ROUNDING * float(final.reference_.sd[-1])
     pairs = ((found.this, curve.error[0]), (found.plain, curve.error_erm[0]))
     far = any(abs(new - old) > max(CLOSE * old, rounding) for new, old in pairs)
     return found if far else None
 
 
-def _price(changed: bool, curve: Curve | None) -> str:
+def _price(changed: bool, curve: Curve | None, rounding: float) -> str:
     if curve is None or not math.isfinite(_relative(curve, 0.0)):
         return ""
     plain = number(_at(curve, curve.error_erm, 0.0))
     if not changed:
+        if curve.unit == RMSE and _at(curve, curve.error_erm, 0.0) < rounding:
+            plain = "0, up to rounding"
         return f"Nothing: this is the plain model. Its expected {curve.unit} is {plain}."
     price, this = _relative(curve, 0.0), number(_at(curve, curve.error, 0.0))
     more = f"{percent(abs(price))} {'more' if price > 0 else 'less'} error"
@@ -187,17 +259,11 @@ def _price(changed: bool, curve: Curve | None) -> str:
     return f"{more}: {curve.unit} {this} instead of {plain}."
 
 
-def _pays(changed: bool, curve: Curve | None) -> str:
+def _pays(changed: bool, curve: Curve | None, features: tuple[Feature, ...]) -> str:
     if curve is None:
         return ""
     if not changed:
-        end = _at(curve, curve.error_erm, curve.asked)
-        if not math.isfinite(end) or curve.flat:
-            return ""
-        return (
-            f"No other choice of columns pays up to reach {tick(curve.asked)}, where this "
-            f"model’s expected {curve.unit} is {number(end)}."
-        )
+        return _stays(curve, features)
     if not math.isfinite(curve.break_even):
         return "How far a shift must go for that to pay, these rows do not show."
     start = "From the start"
@@ -210,6 +276,23 @@ def _pays(changed: bool, curve: Curve | None) -> str:
         f"{start}. At reach {tick(curve.asked)}, the one asked for, it errs "
         f"{percent(abs(gain))} {'less' if gain >= 0 else 'more'} than the plain model "
         f"({REACH_IN_WORDS})."
+    )
+
+
+def _stays(curve: Curve, features: tuple[Feature, ...]) -> str:
+    """Say what the plain model comes to, and what else was there to choose."""
+    end = _at(curve, curve.error_erm, curve.asked)
+    if not math.isfinite(end) or curve.flat:
+        return ""
+    where = f"reach {tick(curve.asked)}, where this model’s expected {curve.unit} is {number(end)}"
+    if _none_stays(features):
+        return f"Only a model without any column would pay up to {where}."
+    spare = _dispensable(features)
+    if not spare:
+        return f"No other choice of columns pays up to {where}."
+    return (
+        f"Without {spare[0].label} it would err {percent(-spare[0].margin)} less at {where}, but "
+        "most of what moves would go on moving."
     )
 
 
@@ -229,6 +312,9 @@ def _stable(features: tuple[Feature, ...], left: Sequence[Feature], n_resamples:
         most = max((f.stability for f in features if not math.isnan(f.stability)), default=0.0)
         if most == 0.0:
             return f"No column was left out in any of {count_of(n_resamples, 'resample')}."
+        if kept:
+            often = [f"{f.label} in {_times(f.stability, n_resamples)}" for f in kept]
+            return f"Every column is kept, though resamples left out {listed(often, 4)}."
         sentence = (
             f"Every column is kept, and each in at least {_times(1 - most, n_resamples)} resamples"
         )
