@@ -65,6 +65,8 @@ def test_sources(
         found = [heterogeneity(p.merged.cells, family.n_targets) for p in several]
         if found:
             first = int(np.argmin([f.p_value for f in found]))
+            # Bonferroni within a source: its partitions (six intervals, two halves) are looks at
+            # the same column, and only the best of them goes on.
             p_value = min(1.0, len(found) * found[first].p_value)
             best.append((several[first], found[first], p_value))
     corrected = holm(np.array([p for _, _, p in best]))
@@ -84,19 +86,7 @@ def decide_given(
 ) -> SearchResult:
     """Decide by regret in the environments of the sources ``used``, of all that were ``tested``."""
     environments = combined([t.found.environments for t in used])
-    names = tuple(name for t in used for name in _held_names(t))
-    p_value = np.min([t.found.column_p_values for t in used], axis=0)
-    decision = decide(
-        [t.proposal.merged.cells for t in used],
-        environments,
-        np.minimum(p_value * len(used), 1.0),
-        names,
-        groups,
-        settings,
-        error_unit(family),
-        chance=None if used[0].used else used[0].p_value,
-        measure=_measure(rows, family, environments, used, settings.reach),
-    )
+    decision = _decision(rows, family, groups, settings, used, environments)
     # What other rows are placed by: the named environments, or the hint that differs most surely.
     first = min(used, key=lambda t: (t.proposal.kind != NAMED, t.p_value))
     linear = family.closed_form
@@ -123,6 +113,30 @@ def decide_given(
         directions=decision.coef[1:] if shrunk else None,
         offsets=decision.coef[0] if shrunk else None,
         row_factors=_row_factors(decision.multipliers, environments, used, settings.reach),
+    )
+
+
+def _decision(
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    settings: SearchSettings,
+    used: list[TestedSource],
+    environments: Environments,
+) -> Decision:
+    names = tuple(name for t in used for name in _held_names(t))
+    # A column is doubted by whichever source doubts it most, corrected for their number below.
+    p_value = np.min([t.found.column_p_values for t in used], axis=0)
+    return decide(
+        [t.proposal.merged.cells for t in used],
+        environments,
+        np.minimum(p_value * len(used), 1.0),
+        names,
+        groups,
+        settings,
+        error_unit(family),
+        chance=None if used[0].used else used[0].p_value,
+        measure=_measure(rows, family, environments, used, settings.reach),
     )
 
 
@@ -260,6 +274,7 @@ def _partition(rows: RowSource, family: Family, tested: TestedSource) -> Partiti
         fits = moment_fits(cells.moments(family.n_targets))
     else:
         fits = environment_fits(rows, family, carried)
+    # A mixture of the environments' own regressions: rows that carry no label are placed by it.
     weights = fits.weight / max(float(fits.weight.sum()), TINY)
     variance = np.ones(len(weights))
     if family.has_variance:
@@ -298,6 +313,7 @@ def _row_factors(
 ) -> Callable[[Rows], FloatArray] | None:
     if not multipliers.any():
         return None
+    # A row of environment e counts 1 + k^2 w_e / share_e times (`hetrisk.core.reach.weights`).
     each = reach**2 * multipliers / environments.share
     extra = []
     for i, tested in enumerate(used):

@@ -114,6 +114,7 @@ def _unsteady(
 
     Those that hidden slopes speak against do. Effects and proxies are tested one by one.
     """
+    # Only a set can be the wrong one: with a test of its own, a column needs no second opinion.
     as_a_set = [f.against & answer.leave for f in answer.findings if f.kind == HIDDEN]
     if not np.any(as_a_set):
         return ""

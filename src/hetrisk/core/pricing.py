@@ -77,6 +77,7 @@ def priced(
     acts = findings.verdict == INVARIANT
     # Folds are there to be resampled: where nothing is done, one will do.
     cells = cell_moments(rows, family, SoftAssignment(findings.partition), FOLDS if acts else 1)
+    # Environments made from y show regret by chance alone, which ``null`` says how much.
     environments = _environments(cells, family, findings.support, null)
     path = take_back_path(environments, settings.reach, groups, findings.support)
     tried = _resampled(cells, environments, path, settings.reach) if acts else _untried(path)

@@ -103,6 +103,7 @@ def indicators(rows: Rows, low: FloatArray, high: FloatArray) -> BoolArray:
     indicator: BoolArray = ((low == 0.0) | (low == 1.0)) & ((high == 0.0) | (high == 1.0))
     if indicator.any():
         kinds = _columns(rows)[:, indicator]
+        # Extremes rule out most columns; only the rest are read value by value.
         indicator[indicator] = np.all((kinds == 0) | (kinds == 1), axis=0)
     return indicator
 
@@ -121,6 +122,7 @@ def measure(
     ordered = _ordered(_columns(rows.sample(CDF_ROWS, 0)))
     n_sampled = ordered.shape[1]
     levels = np.linspace(0.0, 1.0, N_POINTS)
+    # Values that occur, not interpolated ones: shares at ties are then exact.
     points = ordered[:, np.ceil((n_sampled - 1) * levels).astype(np.int64)].T
     return Reference(
         n_rows=seen.n,
@@ -182,6 +184,7 @@ def distances(reference: Reference, X: FloatArray) -> tuple[FloatArray, FloatArr
 
 def _kolmogorov(distance: FloatArray, n: int, m: int) -> FloatArray:
     """p-value of the two-sample statistic, with Stephens' correction for few rows."""
+    # Effective rows of two samples: with a large reference, those of the new rows alone.
     root = np.sqrt(n * m / (n + m))
     p: FloatArray = special.kolmogorov((root + STEPHENS[0] + STEPHENS[1] / root) * distance)
     return p

@@ -92,6 +92,7 @@ def select_mixture(
         measured = source.sum(partial(fit_of, parameters=solution.value))
         size = n_parameters(solution.value, n_features, tied_variance)
         values.append(criterion_value(criterion, measured, size))
+        # Stop at the first that is no better: every further mixture takes longer than the last.
         if K > 1 and values[-1] >= values[-2]:
             break
         best = solution

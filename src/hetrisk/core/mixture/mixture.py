@@ -185,6 +185,7 @@ def fit_mixture(
     rules = Rules(family, tied_variance, _floor(rows, family, variance_floor), family.ridge)
     best = _best_of_many(rows, n_environments, rules, n_init, seed, tol)
     evaluate = _in_memory(rows, family)
+    # A sample that holds all rows is the last run's data already.
     if source.n_rows > sample_size:
         evaluate = partial(_over_rows, source=seen, family=family)
     solution = _climbed(evaluate, best, rules, tol, max_iter)
@@ -266,6 +267,8 @@ def _starts(rows: Rows, n_components: int, rules: Rules, n_init: int, seed: int)
     weights = np.full((n_init, n_components), 1.0 / n_components)
     variance = np.ones((n_init, n_components))
     if family.has_variance:
+        # As if each row belonged to its nearest component: from a larger variance all would blur
+        # into one.
         nearest = ((rows.y - family.predictor(rows, theta)) ** 2).min(axis=1)
         mean = np.average(nearest, axis=-1, weights=rows.weight)
         variance *= np.maximum(mean, rules.variance_floor)[:, None]

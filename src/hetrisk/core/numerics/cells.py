@@ -12,6 +12,7 @@ same folds in memory, on disk and on a cluster, whatever the blocks they arrive 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -67,6 +68,12 @@ class CellMoments(Summed):
     weight: FloatArray
     square: FloatArray
     gram: FloatArray
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[CellMoments], axis: int) -> CellMoments:
+        """Several of them side by side: environments (axis 0) or folds (axis 1)."""
+        sums = ("weight", "square", "gram")
+        return cls(*(np.concatenate([getattr(p, s) for p in parts], axis=axis) for s in sums))
 
     def merged(self, groups: FloatArray) -> CellMoments:
         """Sum environments into K groups: ``groups`` (J, K) are their shares in each."""

@@ -125,6 +125,7 @@ def joint_log_density(family: Family, design: Design, mixtures: Mixtures) -> Flo
 
 def _joint_at(family: Family, design: Design, mixtures: Mixtures, eta: FloatArray) -> FloatArray:
     joint = family.log_density(design.rows.y, eta, mixtures.variance[..., None])
+    # An empty component keeps a trace of a share, so that its logarithm is a number.
     joint += np.log(np.maximum(mixtures.weights, EMPTY_SHARE))[..., None]
     return joint
 
@@ -174,6 +175,7 @@ def maximisation(expected: Expectation, mixtures: Mixtures, rules: Rules) -> Mix
         pooled = (variance * expected.mass).sum(axis=-1, keepdims=True) / total
         variance = np.broadcast_to(pooled, variance.shape)
     else:
+        # A component that lost all its rows has no residuals; it keeps what it had.
         variance = np.where(expected.mass > 0, variance, mixtures.variance)
     return Mixtures(expected.mass / total, theta, np.maximum(variance, rules.variance_floor))
 

@@ -210,6 +210,7 @@ class NewtonFamily(Family):
         size = sums.curvature.shape[-1]
         weight = np.broadcast_to(np.asarray(penalty)[..., None, :], theta.shape)
         gradient = (sums.gradient - weight * theta).reshape(*theta.shape[:-2], size, 1)
+        # The ridge enters the curvature as well: the step is Newton's on the penalised likelihood.
         damped = sums.curvature + weight.reshape(*theta.shape[:-2], size, 1) * np.eye(size)
         step = np.linalg.solve(damped, gradient)
         return theta + step.reshape(theta.shape), np.ones(theta.shape[:-2])

@@ -164,6 +164,7 @@ def _newton(
     starts: tuple[GLMFit, ...] | None,
 ) -> tuple[GLMFit, ...]:
     """Climb the K penalised likelihoods together: mixtures of one component each."""
+    # A regression is a mixture of one component: the same climb, with Newton's step as its M-step.
     rules = Rules(family, tied_variance=False, ridge=ridge, squared_steps=False)
     theta = np.zeros((n_fits, 1, len(family.coding), 1 + int(keep.sum())))
     if starts is not None:
@@ -190,6 +191,7 @@ def _newton_fit(
     penalty = np.broadcast_to(np.maximum(np.multiply(ridge, weight), TINY), theta.shape)
     # The penalised curvature: for labels that can be separated the plain one is singular.
     inverse = np.linalg.inv(curvature + np.diag(penalty.ravel()))
+    # Intercepts are cut off after inverting: their uncertainty is part of the coefficients'.
     blocks = inverse.reshape(*theta.shape, *theta.shape)[:, 1:, :, 1:]
     spread = np.zeros((outputs, d, outputs, d))
     every = np.ones(outputs, dtype=bool)

@@ -82,6 +82,8 @@ def moments(rows: Rows, responsibilities: FloatArray | None = None) -> Moments:
 def _moments(rows: Rows, responsibilities: FloatArray | None) -> Moments:
     z = np.column_stack([rows.X, rows.y])
     shift = z.mean(axis=0) if len(z) else np.zeros(z.shape[1])
+    # By the block's own mean: of a column at 1e6 with spread 1, squares about zero keep four
+    # digits.
     z -= shift
     if responsibilities is None:
         weight, first, second = _weighted_sums(z, rows.weight)

@@ -24,6 +24,8 @@ def holm(p_values: FloatArray) -> FloatArray:
     probability, whatever the dependence between the tests.
     """
     order = np.argsort(p_values, kind="stable")
+    # The smallest against all, the next against those that are left; a p-value never falls below
+    # that of a stronger finding.
     steps = p_values[order] * np.arange(len(p_values), 0, -1)
     corrected = np.empty(len(p_values))
     corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)

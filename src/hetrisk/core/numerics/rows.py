@@ -90,6 +90,7 @@ def wide_view(table: FloatArray) -> tuple[FloatArray, int]:
     the loop over a row is long.
     """
     n, p = table.shape
+    # A view, never a copy: the number of rows that make up one must divide that of all.
     n_wide = gcd(n, WIDE_ROWS) if n else 1
     return table.reshape(n // n_wide, n_wide * p), n_wide
 

@@ -49,6 +49,7 @@ class ColumnSpread:
     high: FloatArray
 
     def __add__(self, other: Self) -> Self:
+        # The larger unit of the two: in the smaller one a sum could overflow.
         exponent = np.maximum(self.exponent, other.exponent)
         a, b = self._in_units(exponent), other._in_units(exponent)
         weight = self.weight + other.weight
@@ -126,6 +127,8 @@ def _measured(
             wide, _ = wide_view(z)
         # Near enough to the mean: of n rows, that of m is at most sqrt(n / m) spreads from it.
         shift = z[:WIDE_ROWS].mean(axis=0)
+        # About a rough mean first: sums of squares about zero would cancel where columns are far
+        # from it.
         wide = wide - np.tile(shift, n_wide)
         offset = weight @ wide.reshape(z.shape) / total
         wide *= wide

@@ -53,6 +53,7 @@ class WorkingFit:
     @property
     def covariance(self) -> FloatArray:
         """(p, p) heteroscedasticity-consistent covariance (HC3, MacKinnon and White 1985)."""
+        # HC3 divides by 1 - leverage: what the row would leave, had it not been fitted to itself.
         influence = (self.residual / (1.0 - self.leverage))[:, None] * (self.design @ self.bread)
         covariance: FloatArray = influence.T @ influence
         return covariance
@@ -86,6 +87,7 @@ def working_fit(rows: Rows, family: Family, extra: FloatArray) -> WorkingFit:
     coef = np.append(fit.intercept, fit.coef[0] / scale)
     eta = design @ coef
     residual = rows.weight * family.gradient(rows.y, eta)
+    # A probability of almost one has almost no curvature: its row would have infinite leverage.
     curvature = rows.weight * np.maximum(family.curvature(rows.y, eta), FLAT)
     bread = _inverse(design.T @ (curvature[:, None] * design))
     return WorkingFit(design, coef, residual, curvature, bread)

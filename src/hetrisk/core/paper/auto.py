@@ -65,6 +65,8 @@ def choose(
     if invariance is not None:
         problem = replace(problem, invariance=invariance)
         return ChosenGates(fit_gates(problem, allowed=allowed), invariance, price, ())
+    # Masks along the path first, without the screen's help: lambda is to agree with it, not to copy
+    # it.
     path = _path(problem)
     invariance = min(path, key=partial(_disagreement, problem, allowed))[0]
     fit = fit_gates(replace(problem, invariance=invariance), start=allowed, allowed=allowed)

@@ -50,6 +50,7 @@ def label_risks(
     # The expansion about theta, written about zero: the form all the gates' code works on.
     right = sums.gradient.reshape(len(weight), -1) / weight[:, None] + curvature @ v
     constant = sums.loss / weight + right @ v - 0.5 * np.einsum("i,kij,j->k", v, curvature, v)
+    # Halves: a squared loss v'A v - 2 v'b has the curvature 2 A.
     return EnvironmentRisks(0.5 * curvature, 0.5 * right, constant, sums.weight)
 
 

@@ -134,6 +134,7 @@ def _first_mixture(
         counts = range(settings.n_environments, settings.n_environments + 1)
     everything = np.ones(rows.n_features, dtype=bool)
     fit = partial(_mixture, rows, family, everything, seed=settings.seed)
+    # Clusterings with one, two and three environments do not wait for each other.
     mixtures: list[tuple[MixtureParameters, float]] = settings.run(fit, counts)
     return min(mixtures, key=partial(_bic, rows))
 

@@ -90,6 +90,8 @@ def flip(problem: InvarianceProblem, mask: BoolArray, free: BoolArray) -> BoolAr
         flipped = np.repeat(mask[None], len(candidates), axis=0)
         flipped[np.arange(len(candidates)), candidates] ^= True
         values = _hard_values(problem, flipped, curvature)
+        # The penalty is nothing where nothing is open: without this it would always win at a large
+        # lambda.
         values[~flipped.any(axis=1) & nothing] = np.inf
         best = int(np.argmin(values)) if len(values) else 0
         if not len(values) or values[best] >= value - ROUNDING:
@@ -129,6 +131,7 @@ def weights(problem: InvarianceProblem, g: GateMoments) -> FloatArray:
     A, b = problem.risks.gram, problem.risks.cross
     slack = g.variance
     a = np.diagonal(A, axis1=1, axis2=2)
+    # The two relaxations differ in what the gradient is taken in: effective weights, or weights.
     if problem.gradient == "effective":
         curvature, right, mask = 2.0 * A * g.mean, 2.0 * b, g.open
     else:

@@ -114,6 +114,7 @@ def quadratics_from_fits(fits: tuple[GLMFit, ...], family: Family) -> Quadratics
 
 def log_likelihood_ratio(coef: FloatArray, variance: FloatArray) -> FloatArray:
     """(p,) log likelihood ratio of unstable to stable, of (K, p) fits and their variances."""
+    # The likeliest of several spreads: how unstable a feature is, nobody knows beforehand.
     unstable = np.max(
         [_likelihood(coef, variance, rho) for rho in GATE_THRESHOLDS.unstable_spreads], axis=0
     )

@@ -61,6 +61,8 @@ class LabelCopy(Question[Copies]):
             return Copies(repeats, 1.0, 1.0)
         found = roles(seen, case.family, case.groups[stay])
         r2 = np.max([squared_correlation(rows) for rows in _one_against_rest(seen)], axis=0)
+        # With two causes recognised, the others are known to be effects by more than their
+        # strength.
         factor = 1.0 if found.cause.sum() >= 2 else case.thresholds.copy_dominance
         effects = np.flatnonzero(found.effect)
         for j in effects[np.argsort(-r2[effects], kind="stable")]:
@@ -123,5 +125,6 @@ def squared_correlation(rows: Rows) -> FloatArray:
 
 def _one_against_rest(rows: Rows) -> list[Rows]:
     codes = np.unique(rows.y)
+    # One of two labels says all: the other is what is left.
     codes = codes[1:] if len(codes) == 2 else codes
     return [replace(rows, y=(rows.y == code).astype(np.float64)) for code in codes]

@@ -62,6 +62,7 @@ def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
     centred = rows.X - w @ rows.X
     known = family.mean_basis(rows.y, THRESHOLDS.far)
     known = known - w @ known
+    # Covariances before and after the target is known: nothing else of the rows is needed.
     plain, given = (z.T @ (w[:, None] * z) for z in (centred, _residuals(known, centred, w)))
     n_rows, n_known = 1.0 / float((w**2).sum()), known.shape[1]
     found = dependence(plain, given, n_rows, n_known, groups)
@@ -69,6 +70,8 @@ def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
     cause = np.zeros_like(effect)
     rest = np.flatnonzero(~effect)
     at = np.ix_(rest, rest)
+    # Effects depend on causes through the target; among the causes they would hide who explains
+    # it with whom.
     again = dependence(plain[at], given[at], n_rows, n_known, groups[rest])
     cause[rest] = again.is_cause
     return Roles(effect, cause)
@@ -104,6 +107,7 @@ class Effect(Question[BoolArray]):
         visible = mechanism_p_values(Held(seen), case.family, case.groups[stay], place)
         scores = [_two_slopes(case, int(j)) for j in effects]
         hidden = np.array([1.0 if s is None else s.p_value for s in scores])
+        # Two tests of one mechanism: either may see it, so the smaller counts twice (Bonferroni).
         p = np.minimum(2.0 * np.minimum(visible, hidden), 1.0)
         shifting = effects[holm(p) <= case.level]
         group = np.isin(case.groups, case.groups[shifting])

@@ -79,6 +79,7 @@ def _along_values(
     if len(distinct) <= FINE:
         cuts = (distinct[:-1] + distinct[1:]) / 2
     else:
+        # Finer than will be used: neighbours are merged by rows that count, weights included.
         cuts = np.unique(np.quantile(known, np.linspace(0, 1, FINE + 1)[1:-1]))
     base = Intervals(position, len(cuts) + 1, column.missing, tuple(map(float, cuts)))
     cells = cell_moments(rows, family, base, FOLDS)
@@ -117,6 +118,7 @@ def _seasonal(
     into = np.zeros((len(groups), len(names)))
     into[np.arange(len(groups)), groups] = 1.0
     merged = Merged(cells.merged(into), groups, names)
+    # Two rows a coefficient, as for any environment (`LevelThresholds`).
     enough = merged.cells.effective_rows.min() >= 2.0 * cells.gram.shape[-1]
     how = "seasons" if len(names) > 2 else "days of the week"
     return _if_any(proposed(column.name, HINTED, how, base, merged)) if enough else []
@@ -132,11 +134,8 @@ def _beside_missing(cells: CellMoments, names: tuple[str, ...], most: int, missi
     lookup = np.append(merged.lookup, len(merged.names) if enough else -1)
     if not enough:
         return Merged(merged.cells, lookup, merged.names)
-    both = CellMoments(
-        np.concatenate([merged.cells.weight, cells.weight[-1:]]),
-        np.concatenate([merged.cells.square, cells.square[-1:]]),
-        np.concatenate([merged.cells.gram, cells.gram[-1:]]),
-    )
+    last = CellMoments(cells.weight[-1:], cells.square[-1:], cells.gram[-1:])
+    both = CellMoments.concatenated([merged.cells, last], axis=0)
     return Merged(both, lookup, (*merged.names, "missing"))
 
 

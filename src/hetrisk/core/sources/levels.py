@@ -160,6 +160,7 @@ def merge_ordered(cells: CellMoments, names: tuple[str, ...], most: int) -> Merg
     allowed = min(most, _most_environments(cells))
     if int((rows > 0).sum()) <= allowed and rows[rows > 0].min() >= _least_rows(cells):
         return Merged(cells, np.arange(len(rows)), names)
+    # Equal shares of the rows: the noise of the smallest environment decides how fine is too fine.
     wanted = rows.sum() / max(allowed, 1)
     group, held, groups = 0, 0.0, []
     for n in rows:
@@ -200,6 +201,7 @@ def merge_unordered(cells: CellMoments, names: tuple[str, ...], n_targets: int) 
     few = large <= _most_environments(cells) and len(rows) <= MANY_LEVELS
     if few and (large > 0 or rows.sum() < 2 * least):
         thin = rows < least
+        # Thin levels share the last place; if they are few even together, they are in none.
         lookup = np.where(thin, int((~thin).sum()), np.cumsum(~thin) - 1)
         held = float(rows[thin].sum())
         if held < least:
@@ -213,6 +215,8 @@ def merge_unordered(cells: CellMoments, names: tuple[str, ...], n_targets: int) 
 
 def _kinds(cells: CellMoments, names: tuple[str, ...], n_targets: int) -> Merged:
     """A few kinds of levels, each level assigned by one half of its rows, judged by the other."""
+    # Assigned and judged by the same rows, levels would be sorted by their noise, and kinds differ
+    # where nothing does.
     half = np.arange(cells.weight.shape[1]) % 2
     halves = [cells.merged_folds(half == side) for side in (0, 1)]
     kinds = assign_kinds(halves, n_targets)
@@ -227,11 +231,7 @@ def _kinds(cells: CellMoments, names: tuple[str, ...], n_targets: int) -> Merged
             chosen = fold == f
             into[np.flatnonzero(chosen), own[chosen]] = 1.0
             parts.append(judged.merged(into))
-    merged = CellMoments(
-        np.concatenate([p.weight for p in parts], axis=1),
-        np.concatenate([p.square for p in parts], axis=1),
-        np.concatenate([p.gram for p in parts], axis=1),
-    )
+    merged = CellMoments.concatenated(parts, axis=1)
     held = cells.effective_rows
     members = [np.flatnonzero(kinds[0] == k) for k in range(K)]
     by_size = [own[np.argsort(-held[own], kind="stable")] for own in members]

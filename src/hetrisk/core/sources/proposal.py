@@ -29,6 +29,7 @@ class Grouped(Assignment):
     def codes(self, rows: Rows) -> IntArray:
         """(n,) environment of each row; -1 for rows in none."""
         base = self.base.codes(rows)
+        # Code -1 looks up the last entry: rows in no level are in no environment.
         table = np.append(np.array(self.lookup, dtype=np.int64), -1)
         codes: IntArray = table[base]
         return codes

@@ -138,6 +138,7 @@ class Question(ABC, Generic[P]):
     def ask(self, case: Case, rows: RowSource) -> Finding:
         """Propose and test on the sample; where there are more rows, confirm."""
         finding = self.test(case, self.propose(case))
+        # Finding nothing in a sample needs no confirmation; finding something does.
         if rows.n_rows > len(case.sample) and finding.against.any():
             finding = self.confirm(case, finding, rows)
         return finding

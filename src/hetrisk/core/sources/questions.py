@@ -54,7 +54,9 @@ def ask(
     if len(sample) < thresholds.rows_needed(len(groups)):
         return Answer(nothing, (), UNSEARCHED)
     questions = [question for question in QUESTIONS if question.applies(family)]
+    # Equal shares, fixed before anything is seen: a question that finds nothing gives none back.
     each = level / sum(question.tests for question in questions)
+    # Constant in the sample: it says nothing here, whatever it does elsewhere.
     constant = sample.X.std(axis=0) < ROUNDING
     leave, findings = nothing, []
     for question in questions:
@@ -75,6 +77,8 @@ def _answer(leave: BoolArray, constant: BoolArray, findings: tuple[Finding, ...]
 
 def _in_order(sample: Rows) -> Rows:
     """Rows that count, in an order that depends on nothing but the rows themselves."""
+    # Sorted by value, then shuffled by a fixed seed: the same rows in any order give the same
+    # sample, and no question sees them sorted.
     order = np.lexsort((*sample.X.T, sample.y))
     order = order[sample.weight[order] > 0]
     order = order[np.random.default_rng(SEED).permutation(len(order))]
