@@ -69,11 +69,6 @@ class Answer:
     verdict: str
 
     @property
-    def partitions(self) -> tuple[Partition, ...]:
-        """All environments that were found."""
-        return tuple(partition for finding in self.findings for partition in finding.partitions)
-
-    @property
     def p_value(self) -> FloatArray:
         """(d,) the strongest evidence against each column."""
         smallest: FloatArray = np.min([f.column_p_values for f in self.findings], axis=0)
