@@ -168,9 +168,9 @@ def test_the_same_seed_gives_the_same_answer(rows, found):
 
 
 def test_progress_is_told(rows):
-    said = []
-    joint_loop(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=1, verbose=said.append))
-    assert any("environments" in line for line in said)
+    lines = []
+    joint_loop(rows, Gaussian(), np.arange(10), SearchSettings(max_rounds=1, verbose=lines.append))
+    assert any("environments" in line for line in lines)
 
 
 @pytest.mark.parametrize("family", [Bernoulli(), Multinomial(3)], ids=["binary", "three classes"])

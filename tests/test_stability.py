@@ -67,17 +67,17 @@ def test_label_fits_on_some_columns_are_close_to_refits():
         np.testing.assert_allclose(coef[k], refit.coef[0, keep], rtol=0.02, atol=0.02)
 
 
-def test_evidence_tells_stable_from_unstable_and_says_nothing_when_errors_swamp_both():
+def test_the_ratio_tells_stable_from_unstable_and_says_nothing_when_errors_swamp_both():
     coef = np.array([[1.0, 1.0, 0.1], [1.02, 0.2, -0.1], [0.98, -0.5, 0.2]])
     precise = np.full((3, 3), 1e-4)
-    strength = log_likelihood_ratio(coef, precise)
-    assert strength[0] < -1.0
-    assert strength[1] > 5.0
+    ratio = log_likelihood_ratio(coef, precise)
+    assert ratio[0] < -1.0
+    assert ratio[1] > 5.0
     assert np.abs(log_likelihood_ratio(coef, np.full((3, 3), 100.0))).max() < 0.05
 
 
 @given(st.floats(1e-3, 1e3), st.booleans())
-def test_evidence_is_free_of_scale_and_sign(scale, negate):
+def test_the_ratio_is_free_of_scale_and_sign(scale, negate):
     coef = np.array([[1.0, 0.5], [0.8, 0.1], [0.7, -0.2]])
     variance = np.full((3, 2), 0.01)
     factor = -scale if negate else scale
@@ -88,7 +88,7 @@ def test_evidence_is_free_of_scale_and_sign(scale, negate):
     )
 
 
-def test_evidence_does_not_depend_on_the_order_of_environments():
+def test_the_ratio_does_not_depend_on_the_order_of_environments():
     coef = np.random.default_rng(0).normal(size=(4, 3))
     variance = np.full((4, 3), 0.05)
     np.testing.assert_allclose(
@@ -98,10 +98,10 @@ def test_evidence_does_not_depend_on_the_order_of_environments():
 
 def test_screening_leaves_out_the_unstable_feature():
     X, y, shares = world()
-    stable, strength = screen(quadratics(X, y, shares), np.arange(5))
+    stable, ratio = screen(quadratics(X, y, shares), np.arange(5))
     assert stable[:3].all()
     assert not stable[3]
-    assert strength[3] > GATE_THRESHOLDS.unstable_ratio > strength[:3].max()
+    assert ratio[3] > GATE_THRESHOLDS.unstable_ratio > ratio[:3].max()
 
 
 def test_a_group_shares_one_decision():
@@ -200,9 +200,9 @@ def test_wald_of_three_classes_counts_the_free_contrasts():
 def test_a_weak_feature_whose_coefficients_differ_by_chance_is_not_unstable():
     """One tenth with errors of a tenth: undecided between stable and unstable, and kept."""
     coef = np.array([[1.0, 0.1], [1.02, 0.25], [0.98, -0.02]])
-    bend = np.tile(np.eye(2) * 100.0, (3, 1, 1))
+    curvature = np.tile(np.eye(2) * 100.0, (3, 1, 1))
     total = 100.0 * (coef**2).sum(axis=1) + 97.0  # so that the residual variance is one
-    q = Quadratics(bend, 100.0 * coef, total, np.full(3, 100.0), np.arange(2))
+    q = Quadratics(curvature, 100.0 * coef, total, np.full(3, 100.0), np.arange(2))
     fitted, variance, _ = q.fits(np.ones(2, dtype=bool))
     assert log_likelihood_ratio(fitted, variance)[1] > GATE_THRESHOLDS.unstable_ratio
     np.testing.assert_allclose(cochran_q(fitted, variance)[1], 100 * np.var(coef[:, 1]) * 3)
