@@ -14,10 +14,10 @@ from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.brier import BrierScores
+from hetrisk.core.reach.column_prices import column_prices
 from hetrisk.core.reach.columns import take_back_path
 from hetrisk.core.reach.curve import Line, model_line, reach_curve
 from hetrisk.core.reach.heterogeneity import environments_of
-from hetrisk.core.reach.prices import column_prices
 from hetrisk.core.reach.regret import Environments, fit_set, sparing
 from hetrisk.core.reach.resampling import RESAMPLES, resample_sets
 from hetrisk.core.reach.set_errors import evaluate_path

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hetrisk.core.numerics.rows import FloatArray
 
-ROUNDING = 1e-6  # a row of responsibilities may miss a sum of one by this much
+SUM_TOLERANCE = 1e-6  # a row of responsibilities may miss a sum of one by this much
 
 
 def memberships(
@@ -79,7 +79,7 @@ def responsibilities(given: np.ndarray) -> FloatArray:
         )
     shares: FloatArray = given.astype(np.float64)
     # Written so that NaN fails: every comparison with it is false.
-    if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1.0) <= ROUNDING)):
+    if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1.0) <= SUM_TOLERANCE)):
         raise ValueError(
             "environments given as responsibilities must be non-negative with rows summing to one."
         )

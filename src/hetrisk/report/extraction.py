@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.result import UNSEARCHED
 from hetrisk.estimators.environments import EnvironmentSummary
@@ -223,7 +224,7 @@ def _environments_of(final: Any, Z: FloatArray, y: np.ndarray) -> FloatArray:
     """(n,) environments: of the rows the model was fitted on its own, of others the likeliest."""
     held = getattr(final, "environment_proba_", None)  # not of rows out of core, nor in files
     if held is not None and len(held) == len(y):
-        weight = held / np.maximum(held.sum(axis=0), 1e-300)
+        weight = held / np.maximum(held.sum(axis=0), TINY)
         mean = np.asarray(final.environment_summary_.feature_mean)
         if np.allclose(weight.T @ Z, mean, rtol=1e-6, atol=1e-9, equal_nan=True):
             return np.asarray(held.argmax(axis=1), dtype=float)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hetrisk.core.numerics.floors import RIDGE
 from hetrisk.core.numerics.gram import pair_products, weighted_grams
 from hetrisk.core.numerics.rows import FloatArray, Rows, Summed
 
@@ -174,7 +175,7 @@ class NewtonFamily(Family):
     """A family whose weighted fit takes Newton steps on (1, X)."""
 
     closed_form: ClassVar[bool] = False
-    ridge: ClassVar[float] = 1e-6
+    ridge: ClassVar[float] = RIDGE
     has_variance: ClassVar[bool] = False
     shows_mixtures: ClassVar[bool] = False
     finalists: ClassVar[int] = 6

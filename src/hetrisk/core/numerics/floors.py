@@ -34,7 +34,8 @@ EMPTY_SHARE = 1e-30
 """Share of an empty component where steps are taken in its logarithm, which stays moderate."""
 
 RIDGE = 1e-6
-"""Ridge, on columns of order one, for fits that may have fewer rows than columns."""
+"""Ridge, on columns of order one, for fits that may have fewer rows than columns, or labels that a
+column separates."""
 
 SINGLE_RIDGE = 1e-5
 """The same where sums are in single precision, which holds about 7 digits."""

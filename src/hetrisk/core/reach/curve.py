@@ -78,10 +78,9 @@ def band(
     K environments, together with ``spread`` as if seen in `spread_rows` more (two environments say
     little about a third). Resamples add the noise of the rows. A t distribution gives the limits.
     """
-    tiny = np.finfo(np.float64).tiny
-    logs = np.log(np.maximum(line.each(reach), tiny))
+    logs = np.log(np.maximum(line.each(reach), TINY))
     K = len(logs)
-    centre = np.log(np.maximum(line.expected(reach), tiny))
+    centre = np.log(np.maximum(line.expected(reach), TINY))
     # Logarithms: errors are positive, and environments differ by factors.
     mean = logs.mean(axis=0) if K else centre
     square = ((logs - mean) ** 2).sum(axis=0) if K else np.zeros_like(centre)
@@ -92,7 +91,7 @@ def band(
         (square + REACH_THRESHOLDS.spread_rows * spread**2) / freedom * (1.0 + 1.0 / max(K, 1))
     )
     if resampled is not None:
-        variance = variance + np.log(np.maximum(resampled.expected(reach), tiny)).var(axis=0)
+        variance = variance + np.log(np.maximum(resampled.expected(reach), TINY)).var(axis=0)
     width = np.sqrt(variance)
     # The band is for the worst environment to come: it starts from the mean of those seen or from
     # the worst of them moved k times as far, whichever is farther out.

@@ -11,11 +11,11 @@ from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.reach.column_prices import column_prices
 from hetrisk.core.reach.columns import ColumnChoice, choose_columns, take_back_path
 from hetrisk.core.reach.curve import reach_curve
 from hetrisk.core.reach.forms import FORMS, DecisionProblem, Model, plain
 from hetrisk.core.reach.leave_one_out import leave_one_out
-from hetrisk.core.reach.prices import column_prices
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.reach.resampling import resample_sets
 from hetrisk.core.reach.set_errors import evaluate_path

@@ -15,6 +15,7 @@ import numpy as np
 
 from hetrisk.core.numerics.cells import FOLDS, Assignment, cell_moments
 from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray, Held, IntArray, Rows
 from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.heterogeneity import heterogeneity
@@ -53,7 +54,7 @@ def residual_lines(
     model, plain = _empty(codes), _empty(codes)
     for t in range(observed.shape[1]):
         f, y = predicted[:, t], observed[:, t]
-        spread = max(float(f.std()), np.finfo(np.float64).tiny)
+        spread = max(float(f.std()), TINY)
         # The prediction is a column of its own: a model that is not linear in x may still be
         # corrected by a multiple of itself.
         with_f = np.column_stack([used, (f - f.mean()) / spread])
