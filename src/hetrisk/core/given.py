@@ -124,6 +124,7 @@ def _decision(
     used: list[TestedSource],
     environments: Environments,
 ) -> Decision:
+    """Hand the environments of all sources to `decide`, side by side."""
     names = tuple(name for t in used for name in _held_names(t))
     # A column is doubted by whichever source doubts it most, corrected for their number below.
     p_value = np.min([t.found.column_p_values for t in used], axis=0)
@@ -311,6 +312,7 @@ class RowFactors:
 def _row_factors(
     multipliers: FloatArray, environments: Environments, used: list[TestedSource], reach: float
 ) -> Callable[[Rows], FloatArray] | None:
+    """How many times each row counts, from the multipliers of the environments; None for once."""
     if not multipliers.any():
         return None
     # A row of environment e counts 1 + k^2 w_e / share_e times (`hetrisk.core.reach.weights`).

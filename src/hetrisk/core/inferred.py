@@ -151,6 +151,7 @@ def _main_partition(
 
 
 def _environments(grams: EnvironmentGrams) -> Environments:
+    """Moments of environments as regret takes them: one partition, one target, constant noise."""
     K = len(grams.rows)
     return Environments(
         gram=grams.gram,

@@ -43,6 +43,7 @@ def discover(
 def _found(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
 ) -> SearchResult:
+    """Given environments first, then hints; the rows themselves where neither decides."""
     if rows.n_rows < THRESHOLDS.rows_needed(rows.n_features):
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
     # Where no hint speaks the questions follow: two chances to be wrong share the level.

@@ -167,6 +167,7 @@ def _more(error: Estimate) -> float:
 
 
 def _place(error: float, reach: FloatArray, expected: FloatArray) -> float:
+    """The reach at which a curve has this error; see `reach_of`."""
     square, known = np.asarray(reach) ** 2, np.maximum.accumulate(np.asarray(expected) ** 2)
     if error**2 <= known[0]:
         return 0.0

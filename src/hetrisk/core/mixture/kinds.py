@@ -86,6 +86,7 @@ def _climb(
     def step(state: tuple[FloatArray, FloatArray]) -> tuple[tuple[FloatArray, FloatArray], float]:
         # M-step: moments of each kind are sums of its groups' moments, and its fit follows from
         # them.
+        """M-step from the memberships given, then the E-step."""
         weight = state[1] * rows[:, None]
         mass = np.maximum(weight.sum(axis=0), NEARLY_SINGULAR)
         means = (weight.T @ moments / mass[:, None]).reshape(len(mass), p, -1)

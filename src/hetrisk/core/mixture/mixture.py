@@ -314,6 +314,7 @@ def _internal(parameters: MixtureParameters) -> Mixtures:
 
 
 def _public(mixtures: Mixtures, index: int, family: Family) -> MixtureParameters:
+    """One of the mixtures with a coefficient for every output, as users know them."""
     public = family.coding.T @ mixtures.theta[index]
     intercept, coef = public[..., 0], public[..., 1:]
     if family.n_outputs == 1:

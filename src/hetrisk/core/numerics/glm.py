@@ -142,6 +142,7 @@ def fit_glm_rows(
 
 
 def _gaussian(m: Moments, keep: BoolArray, ridge: float) -> GLMFit:
+    """Least squares from moments, as a `GLMFit`."""
     fit = least_squares(m, keep, ridge)
     weight, variance = float(m.weight), max(fit.variance, TINY)
     return GLMFit(
@@ -181,6 +182,7 @@ def _newton(
 def _newton_fit(
     state: Climb, k: int, family: Family, keep: BoolArray, ridge: float | FloatArray, status: str
 ) -> GLMFit:
+    """The k-th of the fits, its covariance the inverse of the penalised curvature."""
     theta = state.mixtures.theta[k, 0]
     outputs, d = family.n_outputs, len(keep)
     public = family.coding.T @ theta

@@ -114,6 +114,7 @@ def mean_squared_error(m: Moments, coef: FloatArray, intercept: float) -> float:
 
 
 def _inverse(a: FloatArray) -> tuple[FloatArray, str]:
+    """Inverse by Cholesky, or pseudo-inverse where a pivot vanishes; and which of the two."""
     if len(a) == 0:
         return a, "no columns"
     try:
@@ -179,6 +180,7 @@ def least_squares_many(m: Moments) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _solve_many(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Solve systems (..., d, d) together, as `least_squares_many` says."""
     try:
         factor = np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
@@ -191,6 +193,7 @@ def _solve_many(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _minimum_norm_many(a: FloatArray, b: FloatArray) -> FloatArray:
+    """The shortest solutions, through eigenvectors; directions of no variance get none."""
     values, vectors = np.linalg.eigh(a)
     # Relative to the largest eigenvalue, and never to one that is itself nothing.
     kept = values > SINGULAR * np.maximum(values[..., -1:], SINGULAR)

@@ -80,6 +80,7 @@ def moments(rows: Rows, responsibilities: FloatArray | None = None) -> Moments:
 
 
 def _moments(rows: Rows, responsibilities: FloatArray | None) -> Moments:
+    """Sums about the block's mean, then the correction to each set's own mean."""
     z = np.column_stack([rows.X, rows.y])
     shift = z.mean(axis=0) if len(z) else np.zeros(z.shape[1])
     # By the block's own mean: of a column at 1e6 with spread 1, squares about zero keep four

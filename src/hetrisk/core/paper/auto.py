@@ -127,6 +127,7 @@ def _affordable(problem: InvarianceProblem, before: BoolArray, after: BoolArray)
 
 
 def _path(problem: InvarianceProblem) -> tuple[tuple[float, BoolArray], ...]:
+    """Supports along the values of lambda, each started from the one before."""
     steps: list[tuple[float, BoolArray]] = []
     # Warm starts: neighbours on the path differ by a few gates.
     mask = np.ones(problem.n_gates, dtype=bool)

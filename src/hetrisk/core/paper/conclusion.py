@@ -102,6 +102,7 @@ def transfer(pool: Sequence[InvarianceProblem], mask: BoolArray) -> float:
 def _verdict(
     support: BoolArray, useful: BoolArray, n_rounds: int, best: int
 ) -> tuple[BoolArray, str, str]:
+    """Gates (G,) to use, the verdict, and its sentence; ``useful`` (G,) predict at all."""
     left_out = int((useful & ~support).sum())
     if not useful.any() and not support.any():
         return ~support, HOMOGENEOUS, "No feature predicts the target measurably: all are kept."
@@ -140,6 +141,7 @@ def _reasons(
 
 
 def _record(i: int, turn: Round, score: float, chosen: bool, groups: IntArray) -> HistoryRecord:
+    """A round as a record of the history."""
     choice = turn.choice
     return HistoryRecord(
         round=i + 1,

@@ -77,6 +77,8 @@ def _perhaps_reversed(turn: Round, groups: IntArray) -> bool:
 
 @dataclass(frozen=True)
 class _Loop:
+    """What does not change from round to round."""
+
     rows: RowSource
     family: Family
     groups: IntArray

@@ -230,6 +230,7 @@ def _worth_something(problem: InvarianceProblem, free: BoolArray) -> bool:
 
 
 def _gate_fit(problem: InvarianceProblem, theta: FloatArray, mu: FloatArray) -> GateFit:
+    """Weights and gate centres as a `GateFit`."""
     g = problem.gates(mu)
     value, _, _ = objective(problem, theta, mu)
     gates = np.array([g.mean[problem.groups == i][0] for i in range(problem.n_gates)])

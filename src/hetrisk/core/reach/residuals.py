@@ -23,6 +23,8 @@ from hetrisk.core.reach.heterogeneity import heterogeneity
 
 @dataclass(frozen=True)
 class _Given(Assignment):
+    """Environments by codes that are at hand."""
+
     given: IntArray
 
     @property

@@ -100,6 +100,7 @@ class SweptFit:
     def _of(
         cls, environments: Environments, chosen: IntArray, gram: FloatArray, inverse: FloatArray
     ) -> SweptFit:
+        """Coefficients and risks that follow from the inverse of the Gram matrix."""
         _, b, c = environments.stacked
         right = b[..., chosen, :]
         coef = inverse @ right

@@ -131,6 +131,7 @@ class _Problem:
 
 
 def _problem(environments: Environments, fits: Fits, columns: BoolArray) -> _Problem:
+    """Lay the moments of a set of columns out for the iteration."""
     A, b, _ = environments.stacked
     chosen = np.flatnonzero(np.append(True, columns))
     moments = np.concatenate([A[..., chosen[:, None], chosen], b[..., chosen, :]], axis=-1)

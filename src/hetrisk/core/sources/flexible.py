@@ -239,6 +239,7 @@ def _scale_columns(X: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def _best_column(fit: WorkingFit, candidates: FloatArray, score: float) -> int | None:
+    """The candidate with the largest robust score, where that exceeds ``score``."""
     own = fit.residualised(candidates)
     before = candidates - candidates.mean(axis=0)
     # |x| of a column with one sign is the column again.

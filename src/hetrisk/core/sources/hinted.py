@@ -59,6 +59,7 @@ def hinted(rows: RowSource, family: Family, column: HintColumn) -> list[Proposal
 def _along_levels(
     rows: RowSource, family: Family, column: HintColumn, position: int
 ) -> list[Proposal]:
+    """The levels of a category, or kinds of them."""
     names = (*column.levels, *(("missing",) if column.missing else ()))
     width = rows.n_features + 1 + family.n_targets
     if len(names) < 2 or 2 * len(names) * width**2 > MOST_CELLS:
@@ -75,6 +76,7 @@ def _along_levels(
 def _along_values(
     rows: RowSource, family: Family, column: HintColumn, position: int, known: FloatArray
 ) -> list[Proposal]:
+    """Intervals of a number or of time: several, and two halves."""
     distinct = np.unique(known)
     if len(distinct) <= FINE:
         cuts = (distinct[:-1] + distinct[1:]) / 2
@@ -96,6 +98,7 @@ def _along_values(
 def _seasons(
     rows: RowSource, family: Family, column: HintColumn, position: int, known: FloatArray
 ) -> list[Proposal]:
+    """Quarters of the year, where dates span one; working days and weekends."""
     found = []
     if np.ptp(known) >= LEVEL_THRESHOLDS.season_days:
         quarter = (np.arange(12) + 1) % 12 // 3
@@ -114,6 +117,7 @@ def _seasonal(
     groups: np.ndarray,
     names: tuple[str, ...],
 ) -> list[Proposal]:
+    """A partition by what recurs, where each part has rows enough."""
     cells = cell_moments(rows, family, base, FOLDS)
     into = np.zeros((len(groups), len(names)))
     into[np.arange(len(groups)), groups] = 1.0
@@ -145,6 +149,8 @@ def _if_any(proposal: Proposal) -> list[Proposal]:
 
 
 def _interval_names(cuts: FloatArray, known: FloatArray, kind: str) -> tuple[str, ...]:
+    """Intervals by the first and the last value that they hold."""
+
     def shown(value: float) -> str:
         if kind == "date":
             return str(np.datetime64(int(np.floor(value)), "D"))

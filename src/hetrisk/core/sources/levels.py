@@ -271,6 +271,7 @@ def _least_rows(cells: CellMoments) -> float:
 
 
 def _span_names(names: tuple[str, ...], groups: list[int]) -> tuple[str, ...]:
+    """Merged neighbours by the first and the last of them."""
     spans = []
     for g in sorted(set(groups)):
         members = [name for name, own in zip(names, groups, strict=True) if own == g]

@@ -147,6 +147,7 @@ def _solved(gram: FloatArray, cross: FloatArray) -> FloatArray:
 
 
 def _first_pass(rows: Rows, family: Family, effects: IntArray) -> _First:
+    """What the means of the effects, and the witnesses' distance from normal, are made of."""
     known, x = _known(rows, family), rows.X[:, effects]
     weighted = rows.weight[:, None] * known
     powers = [np.ones_like(rows.X)]
@@ -170,6 +171,7 @@ def _second_pass(rows: Rows, layout: Layout) -> FloatArray:
 def _third_pass(
     rows: Rows, layout: Layout, given: FloatArray, chosen: tuple[IntArray, ...]
 ) -> _Scores:
+    """Scores: the spread of each effect times each of its witnesses, the target taken out."""
     residual = layout(rows) - _known(rows, layout.family) @ given
     spreads = residual[:, -len(chosen) :]
     scores = [

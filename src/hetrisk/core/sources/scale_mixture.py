@@ -72,6 +72,7 @@ def by_spread(rows: Rows, family: Family, effects: IntArray) -> SpreadPartition:
     def step(
         state: tuple[FloatArray, FloatArray],
     ) -> tuple[tuple[FloatArray, FloatArray], float]:
+        """E-step, then shares and variances given the responsibilities."""
         each, likelihood = _responsibilities(square, *state)
         counted = weight[:, None] * each
         share = np.maximum(counted.sum(axis=0), TINY)

@@ -181,6 +181,7 @@ class _Candidates:
             yield _front(z, lambda i: Term((*chosen[i // m].atoms, self.paired[i % m])))
 
     def _kinks(self, residual: FloatArray, square: FloatArray) -> Iterator[Scored]:
+        """|x_i - x_j| and |x_i + x_j|: a maximum of two columns is a line and such a kink."""
         for i in self.active[:-1]:
             others = [j for j in self.active if j > i and self.groups[j] != self.groups[i]]
             if not others:
@@ -246,6 +247,7 @@ def _active(rows: Rows, family: Family) -> BoolArray:
 def _best_term(
     candidates: _Candidates, fit: WorkingFit, chosen: tuple[Term, ...], level: float
 ) -> Term | None:
+    """The term that explains most, of those that are significant; None where none is."""
     parts = list(candidates.scored(fit.residual, chosen))
     # Two sided, and divided by all candidates, not by those scored exactly: choosing the front is
     # part of the search.
