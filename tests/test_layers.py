@@ -38,6 +38,7 @@ ROOMS = {
 }
 # Above the rooms of core: they may import any of them.
 DRIVERS = {"search", "given", "inferred", "pricing"}
+MODULE, FUNCTION = 400, 50  # lines, at most
 CORE_MAY_IMPORT = {"__future__", "numpy", "scipy", "hetrisk"}
 
 
@@ -112,3 +113,23 @@ def test_core_needs_only_numpy_and_scipy():
         if name.split(".")[0] not in allowed
     ]
     assert not foreign
+
+
+def longest(path: Path) -> list[tuple[str, int]]:
+    """Functions of a module, and their lines without the docstring."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            lines = (node.end_lineno or 0) - node.lineno + 1
+            if ast.get_docstring(node) is not None:
+                first = node.body[0]
+                lines -= (first.end_lineno or 0) - first.lineno + 1
+            found.append((f"{path.relative_to(ROOT)}: {node.name}", lines))
+    return found
+
+
+def test_modules_and_the_functions_of_core_are_short_enough_to_be_read():
+    long_modules = [path for path in modules() if len(path.read_text().splitlines()) > MODULE]
+    assert not long_modules
+    functions = [found for path in core_rooms() for found in longest(path)]
+    assert [name for name, lines in functions if lines > FUNCTION] == []

@@ -1,6 +1,7 @@
-"""What a search for hidden environments brings back, whichever method searched.
+"""What a search is asked (`SearchSettings`), and what it brings back (`SearchResult`).
 
-The search works on standardised rows; the estimators translate to the user's scale.
+A search works on standardised rows; the estimators translate to the user's scale. One that decides
+first and is priced afterwards brings `Findings`, of which `hetrisk.core.pricing` makes a result.
 """
 
 from __future__ import annotations
