@@ -200,3 +200,17 @@ def test_a_refit_with_the_same_labels_may_be_another_model():
     model.final_estimator_ = model._linear_model()
     assert np.array_equal(model.predict(X), labels)
     assert not quality._Refitted(model, model.support_).explains(rows)
+
+
+def test_residuals_of_a_perfect_fit_are_no_lines():
+    """The spread of a bin is that of its errors, not of its outcomes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    exact = X @ [1.0, 2.0]
+    quality = assess(HRMRegressor(reach=0.0).fit(X, exact), X, exact)
+    np.testing.assert_allclose(quality.high - quality.low, 0.0, atol=1e-9)
+    noisy = exact + rng.normal(size=300)
+    quality = assess(HRMRegressor(reach=0.0).fit(X, noisy), X, noisy)
+    spread = quality.high - quality.low  # 2.56 standard deviations of the noise, in every bin
+    assert spread.min() > 1.5
+    assert spread.max() < 4.0

@@ -371,3 +371,15 @@ def _labels(n_classes, rarest):
     shares[0] = rarest
     y = rng.choice(n_classes, 400, p=shares)
     return HRMClassifier(reach=0.0).fit(X, y), X, y
+
+
+def test_errors_of_a_perfect_fit_are_zero_wherever_they_are_shown():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = 2 * X[:, 0] - X[:, 1]
+    model = HRMRegressor().fit(X, y, environments=np.arange(600) % 3)
+    found = summarize(model, (X, y))
+    assert {e.risk for e in found.environments} == {e.risk_erm for e in found.environments} == {0.0}
+    assert {e.error for e in found.leave_one_out} == {0.0}
+    assert found.quality.error("RMSE").this == 0.0
+    assert found.features[0].reason.endswith("would raise the error at reach 2 by more than 999%.")

@@ -88,7 +88,11 @@ def summarise(
         pooled = least_squares(m.pooled())
         models = (linear, (pooled.coef, pooled.intercept))
         risk, risk_erm = np.array(
-            [[mean_squared_error(m[k], *one) for k in range(len(m.weight))] for one in models]
+            # From moments a fit that misses nothing may miss less than nothing.
+            [
+                [max(mean_squared_error(m[k], *one), 0.0) for k in range(len(m.weight))]
+                for one in models
+            ]
         )
     else:
         fits, m = environment_fits(rows, family, partition), environment_moments(rows, partition)

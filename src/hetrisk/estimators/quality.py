@@ -58,8 +58,8 @@ class Quality:
     metrics : the first is the error everything else speaks of.
     predicted, observed : (B,) mean prediction and mean outcome in bins of the prediction; for
         labels the probability and the share of ``outcome``.
-    low, high : (B,) 10 % and 90 % of the outcomes in a bin (numbers), or the 95 % interval of
-        the share (labels).
+    low, high : (B,) where 10 % and 90 % of the outcomes of a bin lie, each seen from its own
+        prediction (numbers), or the 95 % interval of the share (labels).
     count : (B,) rows in each bin.
     outcome : what the probability is of, or None for numbers.
     rarest, commonest : the classes with the fewest and the most rows, and their shares.
@@ -300,6 +300,7 @@ def _of_numbers(rows: _Table, this: FloatArray, plain: FloatArray, n_folds: int)
         return float(r2_score(y, predicted, sample_weight=weight)) if np.ptp(y) > 0 else np.nan
 
     bins = [b for b in np.array_split(np.argsort(this, kind="stable"), N_BINS) if len(b)]
+    centre, missed = np.array([this[b].mean() for b in bins]), y - this
     return Quality(
         n_rows=len(y),
         n_folds=n_folds,
@@ -307,10 +308,11 @@ def _of_numbers(rows: _Table, this: FloatArray, plain: FloatArray, n_folds: int)
             Metric("RMSE", rmse(this), rmse(plain), more_is_better=False),
             Metric("R²", r2(this), r2(plain), more_is_better=True),
         ),
-        predicted=np.array([this[b].mean() for b in bins]),
+        predicted=centre,
         observed=np.array([y[b].mean() for b in bins]),
-        low=np.array([np.quantile(y[b], 0.1) for b in bins]),
-        high=np.array([np.quantile(y[b], 0.9) for b in bins]),
+        # About the bin's prediction: outcomes themselves are as far apart as predictions are.
+        low=centre + np.array([np.quantile(missed[b], 0.1) for b in bins]),
+        high=centre + np.array([np.quantile(missed[b], 0.9) for b in bins]),
         count=np.array([float(len(b)) for b in bins]),
         worst_row=_worst_share((y - this) ** 2, weight),
         worst_row_plain=_worst_share((y - plain) ** 2, weight),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from hetrisk.estimators.environments import EnvironmentSummary
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 from hetrisk.estimators.quality import Quality, assess, with_names
 from hetrisk.report.description import describe, pooled_sd
-from hetrisk.report.features import column_groups, grouped, table_columns
+from hetrisk.report.features import column_groups, grouped, rounding_of, table_columns
 from hetrisk.report.labels import (
     LONGEST_NAME,
     brief,
@@ -64,6 +66,7 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
     curve = curve_of(final, columns)
     n_rows = int(final.reference_.n_rows)
     quality = _quality(model, final, Z, data)
+    over = partial(_over, 0.0 if is_classifier(final) else rounding_of(final))
     return Summary(
         task="classification" if is_classifier(final) else "regression",
         n_classes=len(getattr(final, "classes_", ())),
@@ -77,13 +80,16 @@ def summarize(model: Any, data: tuple[Any, Any] | None = None) -> Summary:
         features=features,
         columns=columns,
         sources=_sources(final, features, groups),
-        environments=describe(found, environment_names(final), columns),
-        leave_one_out=_leave_one_out(final),
+        environments=tuple(
+            replace(e, risk=over(e.risk), risk_erm=over(e.risk_erm))
+            for e in describe(found, environment_names(final), columns)
+        ),
+        leave_one_out=_leave_one_out(final, over),
         coefficients=_coefficients(found, getattr(final, "classes_", ())),
         spreads=spreads(found.feature_mean, found.feature_sd, Z, environments),
         distance=np.asarray(found.distance, dtype=float),
         steps=_steps(final.history_),
-        quality=quality,
+        quality=_rounded(quality, over),
         table=table,
         origin=origin(model),
         provenance=provenance(model, final),
@@ -156,15 +162,32 @@ def environment_names(final: Any) -> tuple[str, ...]:
     )
 
 
-def _leave_one_out(final: Any) -> tuple[LeftOutEnvironment, ...]:
+def _over(rounding: float, error: float) -> float:
+    """Return the error, and 0 for one that is rounding."""
+    return 0.0 if error < rounding else error
+
+
+def _rounded(quality: Quality | None, over: Callable[[float], float]) -> Quality | None:
+    if quality is None:
+        return None
+    return replace(
+        quality,
+        metrics=tuple(
+            m if m.more_is_better else replace(m, this=over(m.this), plain=over(m.plain))
+            for m in quality.metrics
+        ),
+    )
+
+
+def _leave_one_out(final: Any, over: Callable[[float], float]) -> tuple[LeftOutEnvironment, ...]:
     labels = unique_labels(score.label for score in final.leave_one_out_)
     return tuple(
         LeftOutEnvironment(
             label=label,
             rows=float(score.rows),
-            error=float(score.error),
-            error_erm=float(score.error_erm),
-            error_anchor=float(score.error_anchor),
+            error=over(float(score.error)),
+            error_erm=over(float(score.error_erm)),
+            error_anchor=over(float(score.error_anchor)),
         )
         for label, score in zip(labels, final.leave_one_out_, strict=True)
     )

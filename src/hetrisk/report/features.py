@@ -60,14 +60,19 @@ def _column(final: Any, j: int, name: object, label: str) -> Feature:
     )
 
 
+def rounding_of(final: Any) -> float:
+    """Errors below it are rounding: of the target's standard deviation, half the digits."""
+    return ROUNDING * float(final.reference_.sd[-1])
+
+
 def _meant(change: float, final: Any) -> float:
     """A relative change of the error; NaN where the error is rounding and the change is, too.
 
     A fit that misses nothing has no error to compare with: only a column without which it would
     miss something has a figure.
     """
-    curve, spread = final.reach_curve_, float(final.reference_.sd[-1])
-    rounding = curve is not None and float(curve.error_erm[0]) < ROUNDING * spread
+    curve = final.reach_curve_
+    rounding = curve is not None and float(curve.error_erm[0]) < rounding_of(final)
     return np.nan if rounding and change < MEANT_IN_ROUNDING else float(change)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, RMSE, UNSEARCHED, UNSTABLE
 from hetrisk.estimators.quality import Metric, Quality
-from hetrisk.report.features import DOUBTFUL_SHARE, ROUNDING
+from hetrisk.report.features import DOUBTFUL_SHARE, rounding_of
 from hetrisk.report.labels import count_of, listed, number, percent, tick
 from hetrisk.report.summary import Action, Curve, Feature, Point, Recommendation, by_importance
 
@@ -51,7 +51,7 @@ def recommend(
     doubt = _doubt(final, left, curve) if changed else ""
     action = Action.UNKNOWN if doubt else ACTION[final.verdict_]
     linear = final.final_estimator is None
-    rounding = ROUNDING * float(final.reference_.sd[-1])
+    rounding = rounding_of(final)
     answers = {
         "What it costs if nothing shifts": partial(
             _cost, changed, curve, linear, _measured(curve, quality, rounding), rounding

@@ -32,6 +32,7 @@ from hetrisk.core.thresholds import THRESHOLDS
 
 LISTED: Constant[int] = 5  # columns named in a sentence
 MAJORITY: Constant[float] = 0.5  # of the resamples
+LARGEST: Constant[float] = 9.99  # change of an error that a sentence tells in full
 # Measures the squared error of a model: its columns, its linear scores in place of them (or None),
 # and how much more each environment counts.
 Measure = Callable[[BoolArray, FloatArray | None, FloatArray], float]
@@ -322,7 +323,7 @@ def _column_reason(
     """What became of a column, in a sentence."""
     if not choice.varies[j]:
         return "Left out: it never varies."
-    change = f"the error at reach {settings.reach:g} by {abs(margin[j]):.1%}"
+    change = f"the error at reach {settings.reach:g} by {_share(abs(float(margin[j])))}"
     if not support[j]:
         return f"Left out: taken back, it would raise {change}."
     if choice.keep[j]:
@@ -333,3 +334,8 @@ def _column_reason(
         f"Kept: leaving it out alone would lower {change}, but leaving columns out does not pay or "
         "does not remove most of what moves."
     )
+
+
+def _share(change: float) -> str:
+    """A relative change; nobody reads 8929944.6%."""
+    return f"{change:.1%}" if change < LARGEST else f"more than {LARGEST:.0%}"
