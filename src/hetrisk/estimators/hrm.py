@@ -54,7 +54,7 @@ class HRMRegressor(RegressorMixin, HRMBase):
     form : {"columns", "directions"}, default="columns"
         Leave columns out, or shrink directions (for columns that are mixtures of causes; named
         or hinted environments only). Of named and hinted environments, columns leave only where
-        at least half of the mean regret goes with them.
+        at least three quarters of the mean regret goes with them.
     n_environments : int or "auto", default="auto"
         With "gates": environments of a clustering.
     max_rounds : int, default=10

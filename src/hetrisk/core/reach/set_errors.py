@@ -94,7 +94,7 @@ def evaluate_sets(environments: Environments, sets: Iterable[BoolArray]) -> SetE
         parts.append((risk, regret - environments.noise(risk[..., 1:, None], size)[..., 0]))
     risk, beyond = (np.stack(part, axis=-2) for part in zip(*parts, strict=True))
     risk, regrets = np.maximum(risk, 0.0), np.maximum(beyond, 0.0)
-    return SetErrors(risk[..., 0], regrets, risk[..., 1:], _over_all(environments, regrets))
+    return SetErrors(risk[..., 0], regrets, risk[..., 1:], _over_all(environments, beyond))
 
 
 def evaluate_path(environments: Environments, path: BoolArray) -> SetErrors:
@@ -118,9 +118,10 @@ def evaluate_path(environments: Environments, path: BoolArray) -> SetErrors:
     square = (gap * (A[..., 1:, :, :] @ gap)).sum(axis=-2)
     regret = square.reshape(*square.shape[:-1], len(path), -1).sum(axis=-1)
     chance = environments.noise(risk[..., 1:, :], size)
-    regrets = np.swapaxes(np.maximum(regret - chance, 0.0), -1, -2)
+    beyond = np.swapaxes(regret - chance, -1, -2)
     own = np.swapaxes(risk[..., 1:, :], -1, -2)
-    return SetErrors(risk[..., 0, :], regrets, own, _over_all(environments, regrets))
+    regrets = np.maximum(beyond, 0.0)
+    return SetErrors(risk[..., 0, :], regrets, own, _over_all(environments, beyond))
 
 
 def _in_order_of_entry(path: BoolArray) -> IntArray:
@@ -130,7 +131,11 @@ def _in_order_of_entry(path: BoolArray) -> IntArray:
     return np.append(0, 1 + order[: int(path[-1].sum())])
 
 
-def _over_all(environments: Environments, regrets: FloatArray) -> FloatArray:
-    """(m,) mean of regrets (m, K) over all rows."""
-    mean: FloatArray = (regrets * environments.share[..., None, :]).sum(axis=-1)
-    return mean
+def _over_all(environments: Environments, beyond: FloatArray) -> FloatArray:
+    """(m,) mean over all rows of regrets less chance (m, K), not below zero.
+
+    What is above and below chance where nothing differs cancels out; clipped one by one, many
+    environments would show a regret that is not there.
+    """
+    mean: FloatArray = (beyond * environments.share[..., None, :]).sum(axis=-1)
+    return np.maximum(mean, 0.0)
