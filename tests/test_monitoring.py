@@ -285,3 +285,30 @@ def test_a_frame_of_numbers_may_lack_the_columns_that_were_left_out():
     assert not found.moved
     with pytest.raises(ValueError, match="columns the model uses; it lacks 'a'"):
         check(model, frame[["b", "c"]])
+
+
+def test_many_small_environments_that_all_went_away_are_noticed():
+    """Eighteen years of a twentieth each, then others: no share alone moves by a tenth."""
+    before = np.full(18, 1 / 18)
+    labels = [str(year) for year in range(63, 81)]
+    years = np.arange(600) % 12 + 81
+    member = (years[:, None] == np.arange(63, 93)).astype(float)
+    found = check_environments(
+        [*labels, *map(str, range(81, 93))], np.append(before, np.zeros(12)), member, 800
+    )
+    assert all(e.moved for e in found)
+    X, y, site = world(8)
+    model = HRMRegressor(random_state=0).fit(X, y, environments=site)
+    said = str(check(model, X, y, environments=site + 10)).replace("\u00a0", " ")
+    assert "It changed: 100 % of the rows are from environments never seen (10, 11 and 12)." in said
+
+
+def test_a_model_whose_error_doubled_is_not_said_to_hold(model):
+    X, y, _ = world(3, strength=-1.0)
+    wild = y + 0.45 * np.random.default_rng(0).normal(size=len(y))
+    found = check(model, X, wild)
+    assert found.outcome.weakened
+    assert found.outcome.risen
+    assert not found.outcome.beyond
+    assert found.sentence.startswith("Look at it: on these rows the RMSE is")
+    assert "It was right to leave out echo" in found.sentence

@@ -99,6 +99,9 @@ def check_environments(
 ) -> tuple[EnvironmentCheck, ...]:
     """Return the share of every environment then and now.
 
+    The mix is judged as the levels of a category are: by the rows that would have to change, so
+    that many small environments that all went away are noticed.
+
     Parameters
     ----------
     labels : names of the K environments.
@@ -113,13 +116,14 @@ def check_environments(
     error = np.sqrt(pooled * (1 - pooled) * (1 / n_reference + 1 / n))
     z = np.abs(now - before) / np.where(error > 0, error, np.inf)
     corrected = holm(special.erfc(z / np.sqrt(2)))
+    apart = 0.5 * float(np.abs(now - before).sum())
     return tuple(
         EnvironmentCheck(
             label=label,
             before=float(before[k]),
             now=float(now[k]),
             p_value=float(corrected[k]),
-            moved=bool(corrected[k] < LEVEL and abs(now[k] - before[k]) >= LEAST_DISTANCE),
+            moved=bool(corrected[k] < LEVEL and apart >= LEAST_DISTANCE),
         )
         for k, label in enumerate(labels)
     )

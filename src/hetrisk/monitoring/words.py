@@ -38,22 +38,29 @@ def sentence_of(
         if left_out:
             they = "it" if len(left_out) == 1 else "they"
             right = f"leave out {listed(left_out, MOST_NAMES)}: what {they}"
+        holds = "The model holds, and"
+        if outcome.risen:
+            holds = f"{_risen(outcome)} It"
         return (
-            f"The model holds, and was right to {right} said about the target is down to "
+            f"{holds} was right to {right} said about the target is down to "
             f"{percent(outcome.strength.value)} of its strength."
         )
     blind = " Without the target nobody can say whether relations held." if outcome is None else ""
     if outcome is not None and outcome.risen:
-        return (
-            f"Look at it: on these rows the {outcome.unit} is {number(outcome.error.value)}, where "
-            f"{number(outcome.expected)} was expected. That is within the "
-            f"{number(outcome.limit)} the model was fitted to stand."
-        )
+        return _risen(outcome)
     if status is Status.MOVED:
         what = [c.name for c in columns if c.moved] or ["the mix of environments"]
         holds = "" if outcome is None else " The model errs no more than it was fitted to stand."
         return f"Look at it: {listed(what, MOST_NAMES)} moved.{holds}{blind}"
     return f"Go on: these rows look like those the model learned from.{blind}"
+
+
+def _risen(outcome: OutcomeCheck) -> str:
+    return (
+        f"Look at it: on these rows the {outcome.unit} is {number(outcome.error.value)}, where "
+        f"{number(outcome.expected)} was expected. That is within the "
+        f"{number(outcome.limit)} the model was fitted to stand."
+    )
 
 
 def points_of(
@@ -94,9 +101,14 @@ def described(c: ColumnCheck) -> str:
 
 
 def _environments(environments: tuple[EnvironmentCheck, ...]) -> str:
-    moved = [e for e in environments if e.moved]
+    moved = sorted((e for e in environments if e.moved), key=lambda e: -abs(e.now - e.before))
     if not moved:
         return "As it was."
+    new = [e for e in environments if e.before == 0 and e.now > 0]
+    if new:
+        names = listed([e.label for e in new], 3)
+        share = percent(sum(e.now for e in new))
+        return f"It changed: {share} of the rows are from environments never seen ({names})."
     moves = [f"{e.label} {percent(e.now)} of the rows, was {percent(e.before)}" for e in moved]
     return f"It changed: {listed(moves, 3)}."
 

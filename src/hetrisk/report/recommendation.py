@@ -154,8 +154,8 @@ def _doubt(final: Any, left: Sequence[Feature], curve: Curve | None) -> str:
         return (
             f"Cannot say, and it matters little: at reach {tick(final.reach)}, the one asked for, "
             f"this model is expected to err {percent(max(-loss, 0.0))} less than the plain model, "
-            f"which was better in {better} environments seen, each left out in turn. This one "
-            f"leaves out {what}."
+            "and in the environments seen, each left out in turn, the plain model was better in "
+            f"{better}. This model leaves out {what}."
         )
     if loss > LEAST_LOSS:  # never true of NaN
         shown = "assumed" if any(f.assumed for f in left) else "shown"
@@ -171,9 +171,11 @@ def _where_plain_was_better(final: Any) -> str:
     """Say so where the plain model mostly did better in environments that were left out."""
     known = [s for s in final.leave_one_out_ if math.isfinite(s.error / s.error_erm)]
     worse = sum(s.error > (1 + LEAST_LOSS) * s.error_erm for s in known)
-    if worse <= sum(s.error < (1 - LEAST_LOSS) * s.error_erm for s in known):
+    better = sum(s.error < (1 - LEAST_LOSS) * s.error_erm for s in known)
+    if worse <= better:
         return ""
-    return f"{worse} of {len(known)}"
+    rest = f", this one in {better or 'none'}" if worse + better < len(known) else ""
+    return f"{worse} of {len(known)}{rest}"
 
 
 def _use_this(left: Sequence[Feature], plain_better: str) -> str:
