@@ -32,8 +32,8 @@ ROOMS = {
     RESULT: {NUMERICS},
     MIXTURE: {NUMERICS, RESULT},
     "paper": {NUMERICS, MIXTURE, RESULT},
-    "sources": {NUMERICS, MIXTURE, RESULT, THRESHOLDS},
     "reach": {NUMERICS, RESULT, THRESHOLDS},
+    "sources": {NUMERICS, MIXTURE, RESULT, THRESHOLDS, "reach"},
     "drift": {NUMERICS},
 }
 # Above the rooms of core: they may import any of them.

@@ -24,7 +24,6 @@ from hetrisk.core.result import (
     SearchSettings,
     SourceRecord,
 )
-from hetrisk.core.sources.candidate_sets import EnvironmentGrams
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
 from hetrisk.core.sources.question import Answer, Finding
 from hetrisk.core.sources.questions import ask
@@ -146,22 +145,7 @@ def _main_partition(
     if answer.verdict != INVARIANT or not acting:
         return one_environment(rows, family), ()
     first = max(acting, key=lambda f: int(f.against.sum()))
-    null = first.chance[0] if first.chance else ()
-    return first.partitions[0], tuple(_environments(grams) for grams in null)
-
-
-def _environments(grams: EnvironmentGrams) -> Environments:
-    """Moments of environments as regret takes them: one partition, one target, constant noise."""
-    K = len(grams.rows)
-    return Environments(
-        gram=grams.gram,
-        rows=grams.rows,
-        share=grams.share,
-        partition=np.zeros(K, dtype=np.int64),
-        pooled=np.tensordot(grams.share, grams.gram, axes=1),
-        n_targets=1,
-        phi=np.ones(K),
-    )
+    return first.partitions[0], first.chance[0] if first.chance else ()
 
 
 def _assumed(answer: Answer) -> BoolArray:

@@ -8,7 +8,6 @@ show; whether y given what stays is one population is asked afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from hetrisk.core.numerics.floors import RIDGE, TINY
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.reach.regret import Environments
 
 # Strengths of a shift to propose for.
 REACHES: Budget[tuple[float, ...]] = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0)
@@ -24,21 +24,9 @@ EXHAUSTIVE: Budget[int] = 12  # units up to which every set is looked at
 DEEPEST: Budget[int] = 8
 
 
-@dataclass(frozen=True)
-class EnvironmentGrams:
-    """Moments of K environments: (K, q, q) means of z z', z = (1, x, y), and (K,) rows.
-
-    ``share`` (K,) of the weight, ``rows`` (K,) effective (Kish).
-    """
-
-    gram: FloatArray
-    rows: FloatArray
-    share: FloatArray
-
-
 def environment_grams(
     X: FloatArray, y: FloatArray, weight: FloatArray, second: FloatArray
-) -> EnvironmentGrams:
+) -> Environments:
     """Moments of the two environments that share out the rows."""
     z = np.column_stack([np.ones(len(X)), X, y])
     gram, rows, total = [], [], []
@@ -47,13 +35,22 @@ def environment_grams(
         total.append(max(float(w.sum()), TINY))
         rows.append(total[-1] ** 2 / max(float((w**2).sum()), TINY))
         gram.append((z.T * w) @ z / total[-1])
-    return EnvironmentGrams(np.array(gram), np.array(rows), np.array(total) / sum(total))
+    share = np.array(total) / sum(total)
+    return Environments(
+        gram=np.array(gram),
+        rows=np.array(rows),
+        share=share,
+        partition=np.zeros(2, dtype=np.int64),
+        pooled=np.tensordot(share, gram, axes=1),
+        n_targets=1,
+        phi=np.ones(2),
+    )
 
 
-def regrets(grams: EnvironmentGrams, sets: BoolArray) -> tuple[FloatArray, FloatArray]:
+def regrets(grams: Environments, sets: BoolArray) -> tuple[FloatArray, FloatArray]:
     """(m,) pooled risk and largest regret beyond chance for each of m sets (m, d) of columns."""
     keep = np.column_stack([np.ones(len(sets), dtype=bool), sets])
-    pooled = np.einsum("k,kij->ij", grams.share, grams.gram)
+    pooled = grams.pooled
     beta = _solved(pooled, keep)
     risk = pooled[-1, -1] - beta @ pooled[:-1, -1]
     worst = np.full(len(sets), -np.inf)
@@ -68,7 +65,7 @@ def regrets(grams: EnvironmentGrams, sets: BoolArray) -> tuple[FloatArray, Float
 
 
 def proposed_sets(
-    real: EnvironmentGrams, null: list[EnvironmentGrams], members: BoolArray, fixed: BoolArray
+    real: Environments, null: list[Environments], members: BoolArray, fixed: BoolArray
 ) -> BoolArray:
     """(s, u) sets of units to keep: the best for some strength of shift.
 

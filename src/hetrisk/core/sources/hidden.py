@@ -26,8 +26,8 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.reach.regret import Environments
 from hetrisk.core.sources.candidate_sets import (
-    EnvironmentGrams,
     environment_grams,
     proposed_sets,
     regrets,
@@ -204,9 +204,7 @@ def _sets(case: Case, rows: Rows, found: Score) -> BoolArray:
     return sets
 
 
-def _grams(
-    rows: Rows, columns: IntArray, found: Score
-) -> tuple[EnvironmentGrams, list[EnvironmentGrams]]:
+def _grams(rows: Rows, columns: IntArray, found: Score) -> tuple[Environments, list[Environments]]:
     """Moments of the environments of two slopes, in the rows and in targets of one population."""
     X, second = rows.X[:, columns], found.found.second[0].astype(np.float64)
     null = [

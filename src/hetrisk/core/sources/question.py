@@ -12,7 +12,7 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
-from hetrisk.core.sources.candidate_sets import EnvironmentGrams
+from hetrisk.core.reach.regret import Environments
 from hetrisk.core.thresholds import Thresholds
 
 LEAST_SHOWN: Constant[float] = 0.0001  # of p-values
@@ -49,7 +49,7 @@ class Finding:
     safe: bool
     sentence: str
     partitions: tuple[Partition, ...] = ()
-    chance: tuple[tuple[EnvironmentGrams, ...], ...] = ()
+    chance: tuple[tuple[Environments, ...], ...] = ()
 
 
 @dataclass(frozen=True)
