@@ -10,6 +10,11 @@ again**. Sets to leave out are proposed by regret between the two slopes; each i
 two slopes still gain once it is gone (all sets in one batch) and how much of the regret is left,
 and those that pass both are tested by a score of their own, the smallest first.
 
+Where a column goes along with the slope that rows follow, the flexible mean takes the two for an
+interaction, and little is left for a score to see. So every interaction it found is asked whether
+it is one (`hetrisk.core.sources.turns`); the column whose slope turns leaves where y given the rest
+is one population.
+
 For labels there is nothing to ask: a mixture of two probabilities is a probability, so y given x
 is always one population.
 """
@@ -25,6 +30,7 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.named_numbers import Budget
+from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.sources.candidate_sets import (
@@ -43,8 +49,9 @@ from hetrisk.core.sources.question import (
     nothing_found,
     p_text,
 )
-from hetrisk.core.sources.score import Score, SlopePartition, gain_pass, score
+from hetrisk.core.sources.score import ComparedPartition, Score, gain_pass, score
 from hetrisk.core.sources.slopes import gains_from
+from hetrisk.core.sources.turns import Turn, surest_turn, turning_columns
 
 DOUBTED: Budget[int] = 6  # units of which every subset is looked at
 TESTED: Budget[int] = 6  # sets that are tested, at most
@@ -63,6 +70,8 @@ class Suspicion:
     sets : (s, d) columns to leave out.
     gain : (s,) what two slopes still gain without them; risk : (s,) the squared error then.
     regret : (s,) share of the regret beyond chance that is left without them.
+    turn : the surest slope that turns with a column; None where none does.
+    level : of each test, corrected for their number.
     """
 
     score: Score | None
@@ -71,6 +80,14 @@ class Suspicion:
     gain: FloatArray
     risk: FloatArray
     regret: FloatArray
+    turn: Turn | None = None
+    level: float = 1.0
+
+    @property
+    def p_value(self) -> float:
+        """The smallest, relative to the level of each test."""
+        each = [found.p_value for found in (self.score, self.turn) if found is not None]
+        return min(each, default=1.0)
 
 
 class Hidden(Question[Suspicion]):
@@ -86,50 +103,68 @@ class Hidden(Question[Suspicion]):
     def propose(self, case: Case) -> Suspicion:
         """Score all columns in play and, where that is beyond chance, propose sets to leave."""
         rows = _within_bounds(case.sample, case.thresholds.least_share)
-        none = np.zeros((0, len(case.excluded)), dtype=bool)
+        none, nil = np.zeros((0, len(case.excluded)), dtype=bool), np.empty(0)
         case = _without_effects(case)
         at_bounds = len(rows) < min(ROWS, len(case.sample)) / 2
         if at_bounds or len(case.support) == 0:
-            return Suspicion(None, rows, none, *[np.empty(0)] * 3)
+            return Suspicion(None, rows, none, nil, nil, nil)
         found = score(rows, case.groups, case.thresholds, case.support, case.thresholds.noise_block)
-        if found.p_value >= case.level:
-            return Suspicion(found, rows, none, *[np.empty(0)] * 3)
+        asked = turning_columns(rows, found.columns.population, case.support)
+        level = case.level / (1 + len(asked))
+        turn = surest_turn(rows, asked, case.thresholds, level)
+        if found.p_value >= level:
+            return Suspicion(found, rows, none, nil, nil, nil, turn, level)
         sets = _sets(case, rows, found)
         gain, risk = _without(case, rows, found, sets)
-        return Suspicion(found, rows, sets, gain, risk, _regret_left(case, rows, found, sets))
+        regret = _regret_left(case, rows, found, sets)
+        return Suspicion(found, rows, sets, gain, risk, regret, turn, level)
 
     def test(self, case: Case, proposal: Suspicion) -> Finding:
         """Test sets, the most plausible first, until y given the rest is one population."""
-        found = proposal.score
+        found, turn = proposal.score, proposal.turn
         if found is None:
             sentence = "Not asked: no column is left, or most rows are at a bound of the target."
             return nothing_found(self, case, 1.0, sentence)
-        numbers = p_text(found.p_value)
-        if found.p_value >= case.level:
-            finding = nothing_found(
-                self, case, found.p_value, f"y given the columns is one population ({numbers})."
-            )
-            return replace(finding, statistic=found.value)
+        p_value = min(1.0, proposal.p_value * case.level / proposal.level)
+        if proposal.p_value >= proposal.level:
+            sentence = f"y given the columns is one population ({p_text(p_value)})."
+            return replace(nothing_found(self, case, p_value, sentence), statistic=found.value)
         case = _without_effects(case)
-        rows, gone, without = proposal.rows, np.zeros(len(case.excluded), dtype=bool), None
         order = _order(case, proposal, found)
         order = order[_to_blame(case, proposal)[order]]
-        for leave in proposal.sets[order[:TESTED]]:
-            rest = np.flatnonzero(~case.excluded & ~leave)
-            without = score(rows, case.groups, case.thresholds, rest, case.thresholds.noise_block)
-            if without.p_value >= case.thresholds.alpha:
-                gone = leave
-                break
-        _, grams = _grams(rows, np.arange(len(case.excluded)), found)
+        partition: Partition = found.partition()
+        _, grams = _grams(proposal.rows, np.arange(len(case.excluded)), found)
+        chance: tuple[tuple[EnvironmentGrams, ...], ...] = (tuple(grams),)
+        gone, without = self._cure(case, proposal, proposal.sets[order[:TESTED]])
+        if not gone.any() and turn is not None and turn.p_value < proposal.level:
+            gone, without = self._cure(case, proposal, _turning(case, turn))
+            partition, chance = turn.partition, ()
+        sentence = _sentence(case, gone, p_text(p_value), without)
+        if gone.any() and turn is not None and partition is turn.partition:
+            sentence = f"A slope changes along with another column, not because of it: {sentence}"
         return replace(
-            nothing_found(self, case, found.p_value, _sentence(case, gone, numbers, without)),
+            nothing_found(self, case, p_value, sentence),
             statistic=found.value,
-            column_p_values=np.where(gone, found.p_value, 1.0),
+            column_p_values=np.where(gone, p_value, 1.0),
             against=gone,
             safe=bool(gone.any()),
-            partitions=(found.partition(),),
-            chance=(tuple(grams),),
+            partitions=(partition,),
+            chance=chance,
         )
+
+    def _cure(
+        self, case: Case, proposal: Suspicion, sets: BoolArray
+    ) -> tuple[BoolArray, Score | None]:
+        """The first set without which y is one population, and the score it then has."""
+        without = None
+        for leave in sets:
+            rest = np.flatnonzero(~case.excluded & ~leave)
+            without = score(
+                proposal.rows, case.groups, case.thresholds, rest, case.thresholds.noise_block
+            )
+            if without.p_value >= case.thresholds.alpha:
+                return leave, without
+        return np.zeros_like(case.excluded), without
 
     def confirm(self, case: Case, finding: Finding, rows: RowSource) -> Finding:
         """Ask whether two slopes describe all rows better than one regression does.
@@ -138,7 +173,7 @@ class Hidden(Question[Suspicion]):
         they were not fitted to, what fitting had gained turns into its opposite.
         """
         partition = finding.partitions[0]
-        assert isinstance(partition, SlopePartition)
+        assert isinstance(partition, ComparedPartition)
         if rows.sum(partial(gain_pass, partitions=(partition,)))[0] > 0.0:
             return finding
         sentence = "What a sample suggested is not borne out by all rows."
@@ -172,6 +207,15 @@ def _without_effects(case: Case) -> Case:
     effect = np.zeros_like(case.excluded)
     effect[stay] = roles(seen, case.family, case.groups[stay]).effect
     return replace(case, excluded=case.excluded | effect)
+
+
+def _turning(case: Case, turn: Turn) -> BoolArray:
+    """(1, d) the column that turns, as a set; (0, d) where it is to stay or nothing would."""
+    gone = (case.groups == case.groups[turn.turning]) & ~case.excluded
+    if (gone & case.keep).any() or (gone | case.excluded).all():
+        return np.zeros((0, len(gone)), dtype=bool)
+    only: BoolArray = gone[None]
+    return only
 
 
 def _sets(case: Case, rows: Rows, found: Score) -> BoolArray:

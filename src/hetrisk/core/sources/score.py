@@ -14,6 +14,7 @@ Nothing here knows what y is: a column may be asked about the same way, given ot
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,8 +104,16 @@ class Regressions:
         return joint
 
 
+class ComparedPartition(Partition):
+    """Environments that describe the rows together, set against one population that does."""
+
+    @abstractmethod
+    def log_ratio(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n,) log density under the environments together less that under one population."""
+
+
 @dataclass(frozen=True)
-class SlopePartition(Partition):
+class SlopePartition(ComparedPartition):
     """Rows told apart by which of two regressions they follow.
 
     Attributes
@@ -174,22 +183,22 @@ class Score:
         two = Regressions(
             self.found.coef[:, 0].astype(np.float64),
             self.found.weights[:, :, 0].astype(np.float64),
-            _noise(self.found.noise),
+            noise_parts(self.found.noise),
         )
         share = float(self.single.noise.share[0])
         one = Regressions(
             self.single.coef[:1].astype(np.float64),
             np.array([[1.0 - share, share]]),
-            _noise(self.single.noise),
+            noise_parts(self.single.noise),
         )
         return SlopePartition(self.columns, self.target, two, one)
 
 
-def _noise(noise: Noise) -> FloatArray:
+def noise_parts(noise: Noise) -> FloatArray:
     return np.array([[0.0, noise.mean[0]], noise.variance[:, 0]], dtype=np.float64)
 
 
-def gain_pass(rows: Rows, partitions: tuple[SlopePartition, ...]) -> FloatArray:
+def gain_pass(rows: Rows, partitions: tuple[ComparedPartition, ...]) -> FloatArray:
     """(s,) log likelihood that two slopes gain on a block, coefficients staying as they are.
 
     In one population two slopes lose on rows they were not fitted to: what fitting had gained
@@ -225,15 +234,15 @@ def score(
     draws, units = drawn_units(seen, population, FIRST, block, random)
     gain, two, one = gains(design, _blurred(np.vstack([population.unit[None], units]), random))
     found, second = two.chosen(np.zeros(1, dtype=np.int64)), two.second[1:].astype(np.float64)
-    value = _standardised(gain, thresholds.misfit)
+    value = standardised_gain(gain, thresholds.misfit)
     if value > SPECIAL:
         more, units = drawn_units(seen, population, DRAWS - FIRST, block, random)
         further, two, _ = gains(design, _blurred(units, random))
         gain, draws = np.append(gain, further), np.vstack([draws, more])
         second = np.vstack([second, two.second])
-        value = _standardised(gain, thresholds.misfit)
+        value = standardised_gain(gain, thresholds.misfit)
     m = len(draws)
-    p_value = float(student.sf(value / np.sqrt(1.0 + 1.0 / m), m - 1))
+    p_value = p_value_of(value, m)
     return Score(
         value, p_value, float(gain[0]), gain[1:], columns, target, design, found, one, draws, second
     )
@@ -250,7 +259,12 @@ def _blurred(units: FloatArray, random: np.random.Generator) -> FloatArray:
     return blurred
 
 
-def _standardised(gain: FloatArray, misfit: float) -> float:
+def p_value_of(value: float, draws: int) -> float:
+    """Chance of a score at least as large: about a t distribution."""
+    return float(student.sf(value / np.sqrt(1.0 + 1.0 / draws), draws - 1))
+
+
+def standardised_gain(gain: FloatArray, misfit: float) -> float:
     """Root of the first gain in standard deviations of the others' above their middle.
 
     Deviations below the median are not looked at: a draw for which EM ended early says nothing

@@ -1,0 +1,373 @@
+"""Does a slope turn with other columns, or do these only go along with what turns it?
+
+A mean may bend: where a column ``a`` says so, the slope of ``b`` is another one. That is an
+interaction, one population, and nothing to leave out. But ``a`` may be a mark of environments in
+which the slope of ``b`` differs (a site that shifts a, say), and then it errs now and then: at
+values of a which both environments show, y follows either slope, and no function of x says which.
+The mark may be one column or what several say together; it is the direction in which the chance of
+the other slope rises. Of what b says of y, alone and in products with others, everything else taken
+out, three descriptions are compared:
+
+* *bent*: b and the terms of the flexible mean in which it stands;
+* *cut*: two regressions on (1, b), one for either side of some value of a;
+* *mixed*: the same two, each row following the second with a chance that is logistic in a,
+
+all with the same two-part noise (`hetrisk.core.sources.one_regression`). An interaction is
+described by the first, or, where it is a step, by the second, to which the third can come as close
+as it likes without being better. The gain of the third over the better of the others is set against
+the same on targets drawn from the better one, by the score that hidden slopes have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import log_expit
+
+from hetrisk.core.numerics.floors import RIDGE, ROUNDING
+from hetrisk.core.numerics.named_numbers import Budget, Constant
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.sources.design import BatchDesign, Single
+from hetrisk.core.sources.flexible import Population
+from hetrisk.core.sources.gated import GatedRegressions, gated_regressions
+from hetrisk.core.sources.one_regression import OneRegression, one_regression
+from hetrisk.core.sources.score import (
+    ComparedPartition,
+    Regressions,
+    noise_parts,
+    p_value_of,
+    standardised_gain,
+)
+from hetrisk.core.thresholds import THRESHOLDS, Thresholds
+
+DRAWS: Budget[int] = 20  # targets of one population
+GATES: Budget[int] = 8  # columns whose direction a slope may go along with
+SEED: Constant[int] = 20211  # of the draws
+
+
+@dataclass(frozen=True)
+class TurningRows:
+    """Rows as a column that may turn sees them.
+
+    Attributes
+    ----------
+    gates : (n, g) columns that its slope may go along with.
+    bent, straight : (n, 1 + k) and (n, 2) columns of the descriptions, over the size of the noise.
+    mean, size : (n,) mean of all else, size of the noise.
+    """
+
+    gates: FloatArray
+    bent: FloatArray
+    straight: FloatArray
+    mean: FloatArray
+    size: FloatArray
+
+    def units(self, y: FloatArray) -> FloatArray:
+        """(n,) what is not said by all else, over the size of the noise."""
+        units: FloatArray = (y - self.mean) / self.size
+        return units
+
+    def index(self, weights: FloatArray) -> FloatArray:
+        """(n,) constant and gates, weighted by (1 + g)."""
+        index: FloatArray = weights[0] + self.gates @ weights[1:]
+        return index
+
+    def broken(self, cut: FloatArray) -> FloatArray:
+        """(n, 4) columns with a regression of their own on either side of a cut (1 + g)."""
+        return np.hstack([self.straight, self.straight * (self.index(cut) > 0)[:, None]])
+
+
+@dataclass(frozen=True)
+class TurningColumn:
+    """A column that may turn, what it says of the target, and what all else says.
+
+    Attributes
+    ----------
+    support : (m,) columns of the table that the population is given.
+    turning, gates : places, among these, of the column whose slope turns, and of those (g,) that it
+        may go along with.
+    said : (k,) places, among the population's columns and terms, of what the column says.
+    population : of y given the support.
+    centre, spread : (k,) of what it says; unit : median size of the noise.
+    """
+
+    support: IntArray
+    turning: int
+    gates: IntArray
+    said: IntArray
+    population: Population
+    centre: FloatArray
+    spread: FloatArray
+    unit: float
+
+    def __call__(self, X: FloatArray) -> TurningRows:
+        """Any rows."""
+        seen = X[:, self.support]
+        every = self.population.columns_at(seen)
+        rest = self.population.coef.copy()
+        rest[1 + self.said] = 0.0
+        size = self.population.scale_at(seen)
+        ones, over = np.ones((len(X), 1)), (self.unit / size)[:, None]
+        bent = np.hstack([ones, (every[:, self.said] - self.centre) / self.spread]) * over
+        straight = np.hstack([ones, seen[:, [self.turning]]]) * over
+        return TurningRows(seen[:, self.gates], bent, straight, rest[0] + every @ rest[1:], size)
+
+
+@dataclass(frozen=True)
+class TurnPartition(ComparedPartition):
+    """Rows told apart by which of two regressions they follow, other columns going along.
+
+    Attributes
+    ----------
+    column : that turns.
+    chance : (1 + g,) of constant and gates: the logit of following the second.
+    two, one : the two regressions, and the one they are set against.
+    cut : (1 + g,) of what is positive on one side of the cut at which that one breaks, None where
+        it bends.
+    """
+
+    column: TurningColumn
+    chance: FloatArray
+    two: Regressions
+    one: Regressions
+    cut: FloatArray | None
+
+    @property
+    def n_environments(self) -> int:
+        """Two."""
+        return 2
+
+    def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n, 2) probabilities of either regression."""
+        log = self._log_joint(self.column(X), y)
+        share: FloatArray = np.exp(log - np.logaddexp(log[:, 0], log[:, 1])[:, None])
+        return share
+
+    def log_ratio(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n,) log density under both regressions together less that under one."""
+        seen = self.column(X)
+        log = self._log_joint(seen, y)
+        single = seen.bent if self.cut is None else seen.broken(self.cut)
+        one = self.one.log_joint(single, seen.units(y))[:, 0]
+        ratio: FloatArray = np.logaddexp(log[:, 0], log[:, 1]) - one
+        return ratio
+
+    def _log_joint(self, seen: TurningRows, y: FloatArray) -> FloatArray:
+        logit = seen.index(self.chance)
+        chance = np.column_stack([log_expit(-logit), log_expit(logit)])
+        joint: FloatArray = self.two.log_joint(seen.straight, seen.units(y)) + chance
+        return joint
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A column whose slope turns along with others, and how sure that is.
+
+    Attributes
+    ----------
+    turning : the column, of the table.
+    value, p_value : score and p-value of one population.
+    partition : the rows by the slope they follow.
+    """
+
+    turning: int
+    value: float
+    p_value: float
+    partition: TurnPartition
+
+
+def turning_columns(rows: Rows, population: Population, support: IntArray) -> list[TurningColumn]:
+    """What may turn, and along with what: every column that the mean multiplies with another."""
+    m = len(support)
+    asked = {
+        atom.columns[0]
+        for term in population.terms
+        if len(term.columns) == 2 and max(term.columns) < m
+        for atom in term.atoms
+        if atom.kind == "column"
+    }
+    return [_turning(rows, population, support, turning) for turning in sorted(asked)]
+
+
+def _turning(rows: Rows, population: Population, support: IntArray, turning: int) -> TurningColumn:
+    """A column with those that its slope changes most with, by least squares."""
+    X = rows.X[:, support]
+    others = np.flatnonzero(np.arange(len(support)) != turning)
+    design = np.column_stack([np.ones(len(X)), X, X[:, others] * X[:, [turning]]])
+    weights = np.linalg.lstsq(design, rows.y, rcond=None)[0][-len(others) :]
+    gates = np.sort(others[np.argsort(-np.abs(weights), kind="stable")[:GATES]])
+    terms = population.terms
+    both = [i for i, t in enumerate(terms) if turning in t.columns and len(t.columns) > 1]
+    said = np.array([turning, *(len(support) + i for i in both)], dtype=np.int64)
+    values = population.columns_at(X)[:, said]
+    return TurningColumn(
+        support,
+        turning,
+        gates,
+        said,
+        population,
+        values.mean(axis=0),
+        values.std(axis=0),
+        float(np.median(population.scale)),
+    )
+
+
+def surest_turn(
+    rows: Rows, asked: list[TurningColumn], thresholds: Thresholds, level: float
+) -> Turn | None:
+    """The surest of those asked about; None where there are none.
+
+    ``level`` above which its p-value need not be known exactly.
+    """
+    random = np.random.default_rng(SEED)
+    blur = thresholds.blur * random.standard_normal((1, len(rows)))
+    seen = [column(rows.X) for column in asked]
+    compared = [_compare(one, one.units(rows.y) + blur, rows.weight) for one in seen]
+    if not compared:
+        return None
+    best = int(np.argmax([float(one.gain[0]) for one in compared]))
+    column, found = asked[best], compared[best]
+    value = standardised_gain(np.append(found.gain, np.zeros(2)), thresholds.misfit)
+    if p_value_of(value, DRAWS) < level:
+        # Only draws can say that it is not chance; that it is nothing special shows without.
+        null = _null_gain(rows, column.population, seen[best], found, thresholds)
+        value = standardised_gain(np.append(found.gain, null), thresholds.misfit)
+    turning = int(column.support[column.turning])
+    return Turn(turning, value, p_value_of(value, DRAWS), found.partition(column))
+
+
+def _null_gain(
+    rows: Rows, population: Population, seen: TurningRows, found: _Compared, thresholds: Thresholds
+) -> FloatArray:
+    """(DRAWS,) gains on targets of the better of the two descriptions by one population."""
+    single = seen.bent if found.cut is None else seen.broken(found.cut)
+    fit = found.bent if found.cut is None else found.broken[0]
+    mean = single @ fit.coef[0].astype(np.float64)
+    random = np.random.default_rng(SEED)
+    drawn = replace(population, mean=mean, unit=seen.units(rows.y) - mean)
+    Y = mean + drawn.draws(DRAWS, thresholds.noise_block, random)
+    Y += thresholds.blur * random.standard_normal(Y.shape)
+    return _compare(seen, Y, rows.weight).gain
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Descriptions of B targets: bent, broken at a cut (one by one), and mixed.
+
+    ``sharp`` are the same two regressions as the mixed, with a chance as steep as a step; ``cuts``
+    (B, 1 + g) where it rises.
+    """
+
+    bent: OneRegression
+    broken: tuple[OneRegression, ...]
+    sharp: GatedRegressions
+    mixed: GatedRegressions
+    cuts: FloatArray
+
+    @property
+    def cut(self) -> FloatArray | None:
+        """Where the first target breaks; None where it bends."""
+        broken = max(self.broken[0].log_likelihood[0], self.sharp.log_likelihood[0])
+        return None if self.bent.log_likelihood[0] >= broken else self.cuts[0]
+
+    @property
+    def gain(self) -> FloatArray:
+        """(B,) of the mixed over the best of the others."""
+        broken = np.concatenate([each.log_likelihood for each in self.broken])
+        one = np.max([self.bent.log_likelihood, broken, self.sharp.log_likelihood], axis=0)
+        gain: FloatArray = (self.mixed.log_likelihood - one).astype(np.float64)
+        return gain
+
+    def partition(self, column: TurningColumn) -> TurnPartition:
+        """Rows by the slope they follow, of the first target."""
+        single = self.bent if self.cut is None else self.broken[0]
+        share = float(single.noise.share[0])
+        one = Regressions(
+            single.coef[:1].astype(np.float64),
+            np.array([[1.0 - share, share]]),
+            noise_parts(single.noise),
+        )
+        two = Regressions(
+            self.mixed.coef[:, 0].astype(np.float64),
+            self.mixed.weights[:, :, 0].astype(np.float64),
+            noise_parts(self.mixed.noise),
+        )
+        return TurnPartition(column, self.mixed.chance[0], two, one, self.cut)
+
+
+def _compare(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> _Compared:
+    """Describe targets (B, n) in every way.
+
+    The mixed start from the cut across the direction in which the slope changes most; the place of
+    a sharp cut is sought from where the mixed put it.
+    """
+    Y32, design = Y.astype(np.float32), BatchDesign(seen.straight, weight)
+    first = _placed(seen, [_steepest(seen, Y, weight)], Y, weight)
+    mixed = gated_regressions(seen.gates, design, Y32, first)
+    sharp = gated_regressions(seen.gates, design, Y32, _sides(seen, mixed.chance), sharp=True)
+    cuts = _placed(seen, [first, mixed.chance, sharp.chance], Y, weight)
+    broken = tuple(
+        _one(seen.broken(cut), y[None], weight) for cut, y in zip(cuts, Y32, strict=True)
+    )
+    return _Compared(_one(seen.bent, Y32, weight), broken, sharp, mixed, cuts)
+
+
+def _steepest(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> FloatArray:
+    """(B, 1 + g) the direction in which the slope changes most, by least squares."""
+    g = seen.gates.shape[1]
+    ones, turning = seen.straight.T[..., None]
+    design = np.hstack([ones, turning, ones * seen.gates, turning * seen.gates])
+    root = np.sqrt(weight)[:, None]
+    coef = np.linalg.lstsq(root * design, root * Y.T, rcond=None)[0][-g:]
+    return np.column_stack([np.zeros(len(Y)), coef.T])
+
+
+def _placed(
+    seen: TurningRows, directions: list[FloatArray], Y: FloatArray, weight: FloatArray
+) -> FloatArray:
+    """(B, 1 + g) the cut across one of several directions (B, 1 + g) that serves a target best."""
+    found = []
+    scaled = [_sides(seen, direction) for direction in directions]
+    for y, *sides in zip(Y, *scaled, strict=True):
+        cuts = [_best_cut(seen.gates @ side[1:], seen.straight, y, weight) for side in sides]
+        best = max(range(len(cuts)), key=lambda i: cuts[i][1])
+        found.append([-cuts[best][0], *sides[best][1:]])
+    return np.array(found)
+
+
+def _sides(seen: TurningRows, weights: FloatArray) -> FloatArray:
+    """(B, 1 + g) weights of constant and gates, scaled to a spread of one of what they say."""
+    spread = (seen.gates @ weights[:, 1:].T).std(axis=0)
+    scaled: FloatArray = weights / np.maximum(spread, ROUNDING)[:, None]
+    return scaled
+
+
+def _one(columns: FloatArray, Y: Single, weight: FloatArray) -> OneRegression:
+    mask = np.ones((len(Y), columns.shape[1]), dtype=bool)
+    return one_regression(BatchDesign(columns, weight), Y, mask)
+
+
+def _best_cut(
+    index: FloatArray, Z: FloatArray, y: FloatArray, weight: FloatArray
+) -> tuple[float, float]:
+    """The value of an index where two fits, one a side, explain most, and what they explain."""
+    order = np.argsort(index, kind="stable")
+    values, (n, p) = index[order], Z.shape
+    least = max(int(THRESHOLDS.least_share * n), 1)
+    places = np.arange(least - 1, n - least)
+    places = places[values[places] < values[places + 1]]
+    if len(places) == 0:
+        return float(np.median(index)), 0.0
+    weighted = weight[order, None] * Z[order]
+    gram = np.cumsum(weighted[:, :, None] * Z[order, None, :], axis=0)
+    right = np.cumsum(weighted * y[order, None], axis=0)
+    ridge, explained = RIDGE * weight.sum() * np.eye(p), np.zeros(len(places))
+    for A, b in (
+        (gram[places], right[places]),
+        (gram[-1] - gram[places], right[-1] - right[places]),
+    ):
+        explained += (np.linalg.solve(A + ridge, b[..., None])[..., 0] * b).sum(axis=1)
+    best = int(np.argmax(explained))
+    below, above = values[places[best]], values[places[best] + 1]
+    return float((below + above) / 2.0), float(explained[best])
