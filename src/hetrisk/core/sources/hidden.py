@@ -134,7 +134,7 @@ class Hidden(Question[Suspicion]):
         order = order[_to_blame(case, proposal)[order]]
         partition: Partition = found.partition()
         _, grams = _grams(proposal.rows, np.arange(len(case.excluded)), found)
-        chance: tuple[tuple[EnvironmentGrams, ...], ...] = (tuple(grams),)
+        chance: tuple[tuple[Environments, ...], ...] = (tuple(grams),)
         gone, without = self._cure(case, proposal, proposal.sets[order[:TESTED]])
         if not gone.any() and turn is not None and turn.p_value < proposal.level:
             gone, without = self._cure(case, proposal, _turning(case, turn))
