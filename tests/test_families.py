@@ -221,3 +221,18 @@ def test_many_classes_have_the_curvature_of_few(leading, monkeypatch):
     many = family.sums(design, weight, eta)
     np.testing.assert_allclose(many.gradient, few.gradient, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(many.curvature, few.curvature, rtol=1e-10, atol=1e-12)
+
+
+@every_family
+@given(seed=st.integers(0, 10**6))
+def test_any_smooth_function_of_the_target_is_in_its_basis(family, seed):
+    """Of labels any function, of numbers near zero any cubic; their size goes with spreads."""
+    y, _, _ = draw(family, seed, n=60)
+    mean, spread = family.mean_basis(y, 3.0), family.spread_basis(y, 3.0)
+    assert np.array_equal(spread[:, : mean.shape[1]], mean)
+    wanted = [y, y**2, y**3] if np.abs(y).max() <= 3.0 or family != Gaussian() else [y]
+    for basis, functions in ((mean, wanted), (spread, [*wanted, np.abs(y)])):
+        design = np.column_stack([np.ones(len(y)), basis])
+        for values in functions:
+            fitted = design @ np.linalg.lstsq(design, values, rcond=None)[0]
+            np.testing.assert_allclose(fitted, values, atol=1e-6 * max(1.0, np.abs(values).max()))

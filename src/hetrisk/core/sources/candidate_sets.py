@@ -48,7 +48,10 @@ def environment_grams(
 
 
 def regrets(grams: Environments, sets: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """(m,) pooled risk and largest regret beyond chance for each of m sets (m, d) of columns."""
+    """(m,) pooled risk and largest regret beyond chance for each of m sets (m, d) of columns.
+
+    As `hetrisk.core.reach.regret.fit_set`, for thousands of sets in one batch.
+    """
     keep = np.column_stack([np.ones(len(sets), dtype=bool), sets])
     pooled = grams.pooled
     beta = _solved(pooled, keep)
