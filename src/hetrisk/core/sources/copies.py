@@ -95,7 +95,7 @@ class LabelCopy(Question[Copies]):
             f"do so elsewhere cannot be seen in a pooled table; by assumption they leave ({price})."
         )
         finding = nothing_found(self, case, 1.0, sentence)
-        return replace(finding, statistic=proposal.share, against=gone, assumption=True)
+        return replace(finding, against=gone, assumption=True)
 
     def confirm(self, case: Case, finding: Finding, rows: RowSource) -> Finding:
         """Nothing to confirm: the rule rests on no test."""

@@ -126,7 +126,6 @@ class Effect(Question[BoolArray]):
         sentence = f"{sentence} in one way everywhere ({p_text(smallest)})."
         return replace(
             nothing_found(self, case, smallest, sentence),
-            statistic=float(p.min()),
             column_p_values=column_p_values,
             against=gone,
             partitions=(

@@ -40,8 +40,8 @@ from hetrisk.core.sources.candidate_sets import (
     units_of,
 )
 from hetrisk.core.sources.effect import roles
+from hetrisk.core.sources.proposal import HIDDEN
 from hetrisk.core.sources.question import (
-    HIDDEN,
     Case,
     Finding,
     Question,
@@ -128,7 +128,7 @@ class Hidden(Question[Suspicion]):
         p_value = min(1.0, proposal.p_value * case.level / proposal.level)
         if proposal.p_value >= proposal.level:
             sentence = f"y given the columns is one population ({p_text(p_value)})."
-            return replace(nothing_found(self, case, p_value, sentence), statistic=found.value)
+            return nothing_found(self, case, p_value, sentence)
         case = _without_effects(case)
         order = _order(case, proposal, found)
         order = order[_to_blame(case, proposal)[order]]
@@ -144,7 +144,6 @@ class Hidden(Question[Suspicion]):
             sentence = f"A slope changes along with another column, not because of it: {sentence}"
         return replace(
             nothing_found(self, case, p_value, sentence),
-            statistic=found.value,
             column_p_values=np.where(gone, p_value, 1.0),
             against=gone,
             safe=bool(gone.any()),

@@ -169,7 +169,6 @@ class Proxy(Question[Suspects]):
         passed = proposal.columns[holm(column_p_values[proposal.columns]) <= case.level]
         gone = np.isin(case.groups, case.groups[passed]) & ~case.excluded
         smallest = min(1.0, len(scores) * float(column_p_values.min()))
-        strongest = max(scores.values(), key=lambda s: s.value)
         opening = partial(some_of, len(scores), "only a linear model uses")
         how = "along with the others in one way everywhere"
         sentence = (
@@ -180,7 +179,6 @@ class Proxy(Question[Suspects]):
         sentence = f"{sentence} ({p_text(smallest)})."
         return replace(
             nothing_found(self, case, smallest, sentence),
-            statistic=strongest.value,
             column_p_values=column_p_values,
             against=gone,
             partitions=tuple(scores[j].partition() for j in scores if gone[j]),

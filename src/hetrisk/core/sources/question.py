@@ -16,7 +16,7 @@ from hetrisk.core.reach.regret import Environments
 from hetrisk.core.thresholds import Thresholds
 
 LEAST_SHOWN: Constant[float] = 0.0001  # of p-values
-HIDDEN, PROXY, EFFECT, COPY = "hidden", "proxy", "effect", "label copy"
+PROXY, EFFECT, COPY = "proxy", "effect", "label copy"
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,7 @@ class Finding:
     Attributes
     ----------
     name : of the question, for people.
-    kind : "hidden", "proxy", "effect" or "label copy".
-    statistic : the score or test statistic of the strongest evidence.
+    kind : `hetrisk.core.sources.proposal.HIDDEN`, `PROXY`, `EFFECT` or `COPY`.
     p_value : of one population; one where nothing could be tested.
     column_p_values : (d,) evidence against each column on its own, one where there is none.
     against : (d,) columns it speaks against.
@@ -41,7 +40,6 @@ class Finding:
 
     name: str
     kind: str
-    statistic: float
     p_value: float
     column_p_values: FloatArray
     against: BoolArray
@@ -145,7 +143,6 @@ def nothing_found(question: Question[P], case: Case, p_value: float, sentence: s
     return Finding(
         name=question.name,
         kind=question.kind,
-        statistic=0.0,
         p_value=p_value,
         column_p_values=np.ones(d),
         against=np.zeros(d, dtype=bool),

@@ -29,8 +29,8 @@ from hetrisk.core.numerics.floors import RIDGE, ROUNDING
 from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.sources.design import BatchDesign, Single
+from hetrisk.core.sources.experts import Experts, fit_experts
 from hetrisk.core.sources.flexible import Population
-from hetrisk.core.sources.gated import GatedRegressions, gated_regressions
 from hetrisk.core.sources.one_regression import OneRegression, one_regression
 from hetrisk.core.sources.score import (
     ComparedPartition,
@@ -42,7 +42,7 @@ from hetrisk.core.sources.score import (
 from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 
 DRAWS: Budget[int] = 20  # targets of one population
-GATES: Budget[int] = 8  # columns whose direction a slope may go along with
+MARKS: Budget[int] = 8  # columns whose direction a slope may go along with
 SEED: Constant[int] = 20211  # of the draws
 
 
@@ -52,12 +52,12 @@ class TurningRows:
 
     Attributes
     ----------
-    gates : (n, g) columns that its slope may go along with.
+    marks : (n, g) columns that its slope may go along with.
     bent, straight : (n, 1 + k) and (n, 2) columns of the descriptions, over the size of the noise.
     mean, size : (n,) mean of all else, size of the noise.
     """
 
-    gates: FloatArray
+    marks: FloatArray
     bent: FloatArray
     straight: FloatArray
     mean: FloatArray
@@ -69,8 +69,8 @@ class TurningRows:
         return units
 
     def index(self, weights: FloatArray) -> FloatArray:
-        """(n,) constant and gates, weighted by (1 + g)."""
-        index: FloatArray = weights[0] + self.gates @ weights[1:]
+        """(n,) constant and marks, weighted by (1 + g)."""
+        index: FloatArray = weights[0] + self.marks @ weights[1:]
         return index
 
     def broken(self, cut: FloatArray) -> FloatArray:
@@ -85,17 +85,17 @@ class TurningColumn:
     Attributes
     ----------
     support : (m,) columns of the table that the population is given.
-    turning, gates : places, among these, of the column whose slope turns, and of those (g,) that it
+    turning, marks : places, among these, of the column whose slope turns, and of those (g,) that it
         may go along with.
-    said : (k,) places, among the population's columns and terms, of what the column says.
+    own : (k,) places, among the population's columns and terms, of what the column says.
     population : of y given the support.
     centre, spread : (k,) of what it says; unit : median size of the noise.
     """
 
     support: IntArray
     turning: int
-    gates: IntArray
-    said: IntArray
+    marks: IntArray
+    own: IntArray
     population: Population
     centre: FloatArray
     spread: FloatArray
@@ -106,12 +106,12 @@ class TurningColumn:
         seen = X[:, self.support]
         every = self.population.columns_at(seen)
         rest = self.population.coef.copy()
-        rest[1 + self.said] = 0.0
+        rest[1 + self.own] = 0.0
         size = self.population.scale_at(seen)
         ones, over = np.ones((len(X), 1)), (self.unit / size)[:, None]
-        bent = np.hstack([ones, (every[:, self.said] - self.centre) / self.spread]) * over
+        bent = np.hstack([ones, (every[:, self.own] - self.centre) / self.spread]) * over
         straight = np.hstack([ones, seen[:, [self.turning]]]) * over
-        return TurningRows(seen[:, self.gates], bent, straight, rest[0] + every @ rest[1:], size)
+        return TurningRows(seen[:, self.marks], bent, straight, rest[0] + every @ rest[1:], size)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class TurnPartition(ComparedPartition):
     Attributes
     ----------
     column : that turns.
-    chance : (1 + g,) of constant and gates: the logit of following the second.
+    chance : (1 + g,) of constant and marks: the logit of following the second.
     two, one : the two regressions, and the one they are set against.
     cut : (1 + g,) of what is positive on one side of the cut at which that one breaks, None where
         it bends.
@@ -180,14 +180,14 @@ class Turn:
 def turning_columns(rows: Rows, population: Population, support: IntArray) -> list[TurningColumn]:
     """What may turn, and along with what: every column that the mean multiplies with another."""
     m = len(support)
-    asked = {
+    columns = {
         atom.columns[0]
         for term in population.terms
         if len(term.columns) == 2 and max(term.columns) < m
         for atom in term.atoms
         if atom.kind == "column"
     }
-    return [_turning(rows, population, support, turning) for turning in sorted(asked)]
+    return [_turning(rows, population, support, turning) for turning in sorted(columns)]
 
 
 def _turning(rows: Rows, population: Population, support: IntArray, turning: int) -> TurningColumn:
@@ -196,16 +196,16 @@ def _turning(rows: Rows, population: Population, support: IntArray, turning: int
     others = np.flatnonzero(np.arange(len(support)) != turning)
     design = np.column_stack([np.ones(len(X)), X, X[:, others] * X[:, [turning]]])
     weights = np.linalg.lstsq(design, rows.y, rcond=None)[0][-len(others) :]
-    gates = np.sort(others[np.argsort(-np.abs(weights), kind="stable")[:GATES]])
+    marks = np.sort(others[np.argsort(-np.abs(weights), kind="stable")[:MARKS]])
     terms = population.terms
     both = [i for i, t in enumerate(terms) if turning in t.columns and len(t.columns) > 1]
-    said = np.array([turning, *(len(support) + i for i in both)], dtype=np.int64)
-    values = population.columns_at(X)[:, said]
+    own = np.array([turning, *(len(support) + i for i in both)], dtype=np.int64)
+    values = population.columns_at(X)[:, own]
     return TurningColumn(
         support,
         turning,
-        gates,
-        said,
+        marks,
+        own,
         population,
         values.mean(axis=0),
         values.std(axis=0),
@@ -214,20 +214,20 @@ def _turning(rows: Rows, population: Population, support: IntArray, turning: int
 
 
 def surest_turn(
-    rows: Rows, asked: list[TurningColumn], thresholds: Thresholds, level: float
+    rows: Rows, columns: list[TurningColumn], thresholds: Thresholds, level: float
 ) -> Turn | None:
-    """The surest of those asked about; None where there are none.
+    """The surest of several; None where there are none.
 
     ``level`` above which its p-value need not be known exactly.
     """
     random = np.random.default_rng(SEED)
     blur = thresholds.blur * random.standard_normal((1, len(rows)))
-    seen = [column(rows.X) for column in asked]
+    seen = [column(rows.X) for column in columns]
     compared = [_compare(one, one.units(rows.y) + blur, rows.weight) for one in seen]
     if not compared:
         return None
     best = int(np.argmax([float(one.gain[0]) for one in compared]))
-    column, found = asked[best], compared[best]
+    column, found = columns[best], compared[best]
     value = standardised_gain(np.append(found.gain, np.zeros(2)), thresholds.misfit)
     if p_value_of(value, DRAWS) < level:
         # Only draws can say that it is not chance; that it is nothing special shows without.
@@ -261,8 +261,8 @@ class _Compared:
 
     bent: OneRegression
     broken: tuple[OneRegression, ...]
-    sharp: GatedRegressions
-    mixed: GatedRegressions
+    sharp: Experts
+    mixed: Experts
     cuts: FloatArray
 
     @property
@@ -304,8 +304,8 @@ def _compare(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> _Compared:
     """
     Y32, design = Y.astype(np.float32), BatchDesign(seen.straight, weight)
     first = _placed(seen, [_steepest(seen, Y, weight)], Y, weight)
-    mixed = gated_regressions(seen.gates, design, Y32, first)
-    sharp = gated_regressions(seen.gates, design, Y32, _sides(seen, mixed.chance), sharp=True)
+    mixed = fit_experts(seen.marks, design, Y32, first)
+    sharp = fit_experts(seen.marks, design, Y32, _sides(seen, mixed.chance), sharp=True)
     cuts = _placed(seen, [first, mixed.chance, sharp.chance], Y, weight)
     broken = tuple(
         _one(seen.broken(cut), y[None], weight) for cut, y in zip(cuts, Y32, strict=True)
@@ -315,9 +315,9 @@ def _compare(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> _Compared:
 
 def _steepest(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> FloatArray:
     """(B, 1 + g) the direction in which the slope changes most, by least squares."""
-    g = seen.gates.shape[1]
+    g = seen.marks.shape[1]
     ones, turning = seen.straight.T[..., None]
-    design = np.hstack([ones, turning, ones * seen.gates, turning * seen.gates])
+    design = np.hstack([ones, turning, ones * seen.marks, turning * seen.marks])
     root = np.sqrt(weight)[:, None]
     coef = np.linalg.lstsq(root * design, root * Y.T, rcond=None)[0][-g:]
     return np.column_stack([np.zeros(len(Y)), coef.T])
@@ -330,15 +330,15 @@ def _placed(
     found = []
     scaled = [_sides(seen, direction) for direction in directions]
     for y, *sides in zip(Y, *scaled, strict=True):
-        cuts = [_best_cut(seen.gates @ side[1:], seen.straight, y, weight) for side in sides]
+        cuts = [_best_cut(seen.marks @ side[1:], seen.straight, y, weight) for side in sides]
         best = max(range(len(cuts)), key=lambda i: cuts[i][1])
         found.append([-cuts[best][0], *sides[best][1:]])
     return np.array(found)
 
 
 def _sides(seen: TurningRows, weights: FloatArray) -> FloatArray:
-    """(B, 1 + g) weights of constant and gates, scaled to a spread of one of what they say."""
-    spread = (seen.gates @ weights[:, 1:].T).std(axis=0)
+    """(B, 1 + g) weights of constant and marks, scaled to a spread of one of what they say."""
+    spread = (seen.marks @ weights[:, 1:].T).std(axis=0)
     scaled: FloatArray = weights / np.maximum(spread, ROUNDING)[:, None]
     return scaled
 

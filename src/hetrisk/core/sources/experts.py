@@ -29,7 +29,7 @@ NOISE_START: Budget[tuple[float, float]] = (0.6, 3.0)  # variances, relative to 
 
 
 @dataclass(frozen=True)
-class GatedRegressions:
+class Experts:
     """Two regressions: (B,) mean log likelihoods, (2, B, p) coefficients, (B, 1 + g) of the chance.
 
     ``weights`` (2, 2, B) shares of the parts of the noise (second) in each regression (first).
@@ -60,12 +60,12 @@ class _State:
     one: Single
 
 
-def gated_regressions(
-    gates: FloatArray, design: BatchDesign, Y: Single, cuts: FloatArray, sharp: bool = False
-) -> GatedRegressions:
+def fit_experts(
+    marks: FloatArray, design: BatchDesign, Y: Single, cuts: FloatArray, sharp: bool = False
+) -> Experts:
     """Fit two regressions and their chance to targets (B, n), each from its cut, two starts.
 
-    ``gates`` (n, g) the columns that the chance follows; ``cuts`` (B, 1 + g) coefficients of what
+    ``marks`` (n, g) the columns that the chance follows; ``cuts`` (B, 1 + g) coefficients of what
     is positive on one side of the cut, of a spread of one. A ``sharp`` chance stays as steep as a
     step: what is fitted is where to cut.
     """
@@ -73,18 +73,18 @@ def gated_regressions(
     starts = len(rises)
     Y, chance = np.repeat(Y, starts, axis=0), np.repeat(cuts, starts, axis=0)
     chance *= np.tile(rises, len(cuts))[:, None]
-    gate = np.column_stack([np.ones(len(gates)), gates])
-    upper = np.triu_indices(gate.shape[1])
-    products = gate[:, upper[0]] * gate[:, upper[1]]
-    state = _start(gate, design, Y, chance)
+    given = np.column_stack([np.ones(len(marks)), marks])
+    upper = np.triu_indices(given.shape[1])
+    products = given[:, upper[0]] * given[:, upper[1]]
+    state = _start(given, design, Y, chance)
     before = np.full(len(Y), -np.inf, dtype=np.float32)
     for iteration in range(ITERATIONS):
-        shares = _log_shares(state, gate)
+        shares = _log_shares(state, given)
         likelihood = normalised(shares, design.weight)
         if (iteration > 1 and np.all(likelihood - before < TOL)) or iteration == ITERATIONS - 1:
             break
         before = likelihood
-        chance = _chance(state.chance, gate, products, design.weight, shares[2] + shares[3])
+        chance = _chance(state.chance, given, products, design.weight, shares[2] + shares[3])
         # All coefficients change alike: a step stays where it is while it steepens no more.
         steep = np.linalg.norm(chance[:, 1:], axis=1, keepdims=True) / STEEPEST
         chance = chance / np.maximum(steep, TINY if sharp else 1.0)
@@ -95,12 +95,12 @@ def gated_regressions(
     noise = Noise(state.mean[best], state.variance[:, best], parts[1][best], state.one[best])
     weights = np.stack([1 - parts, parts], axis=1)[:, :, best]
     coef, chance = state.coef[:, best], state.chance[best]
-    return GatedRegressions(likelihood[best], coef, chance, weights, noise)
+    return Experts(likelihood[best], coef, chance, weights, noise)
 
 
-def _start(gate: FloatArray, design: BatchDesign, Y: Single, chance: FloatArray) -> _State:
+def _start(given: FloatArray, design: BatchDesign, Y: Single, chance: FloatArray) -> _State:
     """Every row with the chance that it has at the start."""
-    second: Single = expit(chance @ gate.T).astype(np.float32)
+    second: Single = expit(chance @ given.T).astype(np.float32)
     w, mask = design.weight, np.ones((len(Y), design.n_columns), dtype=bool)
     coef = np.stack([design.fits(w * r, w * r * Y, mask) for r in (1 - second, second)])
     residual = (design.residuals(Y, coef[0]), design.residuals(Y, coef[1]))
@@ -110,9 +110,9 @@ def _start(gate: FloatArray, design: BatchDesign, Y: Single, chance: FloatArray)
     return _State(coef, chance, parts, np.zeros_like(one), variance, residual, one)
 
 
-def _log_shares(state: _State, gate: FloatArray) -> list[Single]:
+def _log_shares(state: _State, given: FloatArray) -> list[Single]:
     """Four (B, n): log of chance times density, regressions first, parts of the noise second."""
-    logit = state.chance @ gate.T
+    logit = state.chance @ given.T
     chance = [log_expit(-logit).astype(np.float32), log_expit(logit).astype(np.float32)]
     off = state.mean[:, None]
     return [
@@ -142,21 +142,21 @@ def _step(state: _State, design: BatchDesign, Y: Single, shares: list[Single]) -
         wide = shares[2 * k + 1] * scale[1]
         both = shares[2 * k] * scale[0] + wide
         coef.append(design.fits(w * both, w * (both * Y - wide * mean[:, None]), mask))
-    left = (design.residuals(Y, coef[0]), design.residuals(Y, coef[1]))
-    return _State(np.stack(coef), state.chance, parts, mean, variance, left, one)
+    moved = (design.residuals(Y, coef[0]), design.residuals(Y, coef[1]))
+    return _State(np.stack(coef), state.chance, parts, mean, variance, moved, one)
 
 
 def _chance(
-    chance: FloatArray, gate: FloatArray, products: FloatArray, weight: Single, second: Single
+    chance: FloatArray, given: FloatArray, products: FloatArray, weight: Single, second: Single
 ) -> FloatArray:
-    """(B, 1 + g) a Newton step of the logistic regression of following the second on the gates.
+    """(B, 1 + g) a Newton step of the logistic regression of following the second on the marks.
 
-    ``products`` of two columns of ``gate`` (n, 1 + g), the constant among them.
+    ``products`` of two columns of ``given`` (n, 1 + g), the constant among them.
     """
-    p = gate.shape[1]
+    p = given.shape[1]
     upper = np.triu_indices(p)
-    expected = expit(chance @ gate.T)
-    slope = (weight * (second - expected)) @ gate
+    expected = expit(chance @ given.T)
+    slope = (weight * (second - expected)) @ given
     flat = (weight * expected * (1 - expected)) @ products
     curve = np.empty((len(chance), p, p))
     curve[:, upper[0], upper[1]] = flat
