@@ -38,7 +38,7 @@ from hetrisk.core.sources.question import (
     p_text,
     some_of,
 )
-from hetrisk.core.sources.scale_mixture import SpreadPartition, by_spread
+from hetrisk.core.sources.scale_mixture import SpreadPartition, by_spread, spread_p_values
 from hetrisk.core.sources.score import ROWS, Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import two_valued
 from hetrisk.core.thresholds import THRESHOLDS
@@ -109,7 +109,16 @@ class Effect(Question[BoolArray]):
         hidden = np.array([1.0 if s is None else s.p_value for s in scores])
         # Two tests of one mechanism: either may see it, so the smaller counts twice (Bonferroni).
         p = np.minimum(2.0 * np.minimum(visible, hidden), 1.0)
-        shifting = effects[holm(p) <= case.level]
+        found = holm(p) <= case.level
+        first = found & (visible <= hidden)
+        if first.any() and not found.all():
+            late = _together(case, effects[first], effects[~found])
+            p[~found], visible[~found] = (
+                np.minimum(p[~found], late),
+                np.minimum(visible[~found], late),
+            )
+            found[~found] = holm(late) <= case.level
+        shifting = effects[found]
         group = np.isin(case.groups, case.groups[shifting])
         kept = np.isin(case.groups, case.groups[case.keep])
         gone = group & ~kept & ~case.excluded
@@ -156,6 +165,15 @@ def _by_spread(case: Case, effects: BoolArray) -> list[SpreadPartition]:
     if not effects.any():
         return []
     return [by_spread(case.sample, case.family, np.flatnonzero(effects))]
+
+
+def _together(case: Case, shifting: IntArray, others: IntArray) -> FloatArray:
+    """(m,) p-values of one mechanism of other effects, held against environments already found.
+
+    They are asked a second time, so what this says counts twice (Bonferroni).
+    """
+    p: FloatArray = spread_p_values(case.sample, case.family, shifting, others)
+    return np.minimum(2.0 * p, 1.0)
 
 
 def _two_slopes(case: Case, j: int) -> Score | None:

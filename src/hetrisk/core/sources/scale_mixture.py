@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import erfc
 
 from hetrisk.core.numerics.ensemble import normalised
 from hetrisk.core.numerics.families import Family
@@ -83,6 +84,33 @@ def by_spread(rows: Rows, family: Family, effects: IntArray) -> SpreadPartition:
     start = (np.full(len(START), 1.0 / len(START)), sizes)
     share, variance = iterate(step, start, tol=TOL, max_iter=MAX_ITER).value
     return SpreadPartition(effects, family, np.asarray(mean, dtype=np.float64), share, variance)
+
+
+def spread_p_values(rows: Rows, family: Family, shifting: IntArray, others: IntArray) -> FloatArray:
+    """(m,) p-values of one mechanism of other effects, the environments of some being known.
+
+    How closely effects that shift follow the target, row by row, is the sharpest witness there is
+    of environments in which others may shift, too: the correlation of their spreads with it, what
+    the target says of either taken out. The witness does not look at the effect it is held against.
+    """
+    environments = by_spread(rows, family, shifting)
+    share = environments.responsibilities(rows.X, rows.y)
+    closely = share @ np.log(environments.variance).mean(axis=1)
+    root = np.sqrt(rows.weight)[:, None]
+    known = np.column_stack([_known(rows.y, family), np.abs(rows.y)])
+
+    def unknown(columns: FloatArray) -> FloatArray:
+        coef = np.linalg.lstsq(root * known, root * columns, rcond=None)[0]
+        left: FloatArray = columns - known @ coef
+        return left
+
+    noise = unknown(rows.X[:, others])
+    size = np.abs(noise) / np.maximum(noise.std(axis=0), TINY)
+    product = unknown(np.minimum(size, THRESHOLDS.far)) * unknown(closely[:, None])
+    total = rows.weight @ product
+    error = np.sqrt(np.maximum(rows.weight**2 @ product**2, TINY))
+    p_values: FloatArray = erfc(np.abs(total) / error / np.sqrt(2.0))
+    return p_values
 
 
 def _known(y: FloatArray, family: Family) -> FloatArray:
