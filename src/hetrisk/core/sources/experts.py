@@ -128,6 +128,7 @@ def _step(state: _State, design: BatchDesign, Y: Single, shares: list[Single]) -
     size = np.maximum(np.stack([s @ w for s in shares]), SINGLE_TINY)
     parts = np.stack([size[1] / (size[0] + size[1]), size[3] / (size[2] + size[3])])
     parts = np.clip(parts, SINGLE_TINY, 1 - SINGLE_TINY).astype(np.float32)
+    # As in `hetrisk.core.sources.slopes`: one noise for both regressions.
     mean = (shares[1] * residual[0] + shares[3] * residual[1]) @ w / (size[1] + size[3])
     off = [r - mean[:, None] for r in residual]
     squares = [
@@ -157,10 +158,12 @@ def _chance(
     upper = np.triu_indices(p)
     expected = expit(chance @ given.T)
     slope = (weight * (second - expected)) @ given
+    # The curvature of B logistic regressions is one product with the products of their columns.
     flat = (weight * expected * (1 - expected)) @ products
     curve = np.empty((len(chance), p, p))
     curve[:, upper[0], upper[1]] = flat
     curve[:, upper[1], upper[0]] = flat
     step = np.linalg.solve(curve + RIDGE * np.eye(p), slope[..., None])[..., 0]
+    # Where the marks separate the two, the chance has no finite best: it steepens step by step.
     moved: FloatArray = chance + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
     return moved

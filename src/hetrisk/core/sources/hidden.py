@@ -110,6 +110,7 @@ class Hidden(Question[Suspicion]):
             return Suspicion(None, rows, none, nil, nil, nil)
         found = score(rows, case.groups, case.thresholds, case.support, case.thresholds.noise_block)
         asked = turning_columns(rows, found.columns.population, case.support)
+        # One test of all columns, and one for each that may turn (Bonferroni).
         level = case.level / (1 + len(asked))
         turn = surest_turn(rows, asked, case.thresholds, level)
         if found.p_value >= level:
@@ -318,6 +319,7 @@ def _to_blame(case: Case, proposal: Suspicion) -> BoolArray:
 
 
 def _sentence(case: Case, gone: BoolArray, numbers: str, without: Score | None) -> str:
+    """What the score showed, and what cured it."""
     if not gone.any():
         return (
             f"y given the columns is not one population ({numbers}), and no set of columns was "

@@ -97,6 +97,7 @@ class Regressions:
 
     def log_joint(self, Z: FloatArray, target: FloatArray) -> FloatArray:
         """(n, K) log of share times density of each regression."""
+        # (n, K, 2): every row about every regression, less the mean of either part of the noise.
         off = (target[:, None] - Z @ self.coef.T)[:, :, None] - self.noise[0]
         density = off**2 / self.noise[1] + np.log(2 * np.pi * self.noise[1])
         log = np.log(self.weights) - 0.5 * density
@@ -226,6 +227,7 @@ def score(
     support = np.arange(rows.X.shape[1]) if support is None else support
     table = np.column_stack([rows.X, rows.y])
     seen = Rows(np.ascontiguousarray(table[:, support]), table[:, target], rows.weight)
+    # y is the last column of the table, so that a column may be asked about as y is.
     own = np.append(groups, groups.max(initial=0) + 1)[support]
     population = fit_population(seen, own, thresholds)
     columns = _columns(seen, population, support, mixed)
@@ -235,6 +237,7 @@ def score(
     gain, two, one = gains(design, _blurred(np.vstack([population.unit[None], units]), random))
     found, second = two.chosen(np.zeros(1, dtype=np.int64)), two.second[1:].astype(np.float64)
     value = standardised_gain(gain, thresholds.misfit)
+    # Most tables are one population and show it in a few draws; the rest are made where it matters.
     if value > SPECIAL:
         more, units = drawn_units(seen, population, DRAWS - FIRST, block, random)
         further, two, _ = gains(design, _blurred(units, random))
@@ -273,6 +276,7 @@ def standardised_gain(gain: FloatArray, misfit: float) -> float:
     """
     root = np.sqrt(np.maximum(gain, 0.0))
     null = root[1:]
+    # The spread above the median is mirrored: half of the draws decide, but those that count.
     median = float(np.median(null))
     spread = np.sqrt(np.mean((null[null >= median] - median) ** 2))
     return float((root[0] - max(median, float(null.mean()))) / np.hypot(spread, misfit))
@@ -285,6 +289,7 @@ def _columns(seen: Rows, population: Population, support: IntArray, mixed: int) 
     if m > mixed:
         free = np.sort(np.argsort(-_relevance(seen, population), kind="stable")[:mixed])
     rest = np.setdiff1d(np.arange(m), free)
+    # Two predictions: what the terms say, and what the columns without a slope of their own say.
     summaries = np.zeros((len(coef), 2))
     summaries[m:, 0] = coef[m:]
     # Where no column has a slope of its own, the whole mean is one prediction.
@@ -308,6 +313,7 @@ def _relevance(seen: Rows, population: Population) -> FloatArray:
     A slope that points one way here and the other there may have no mean, but it spreads.
     """
     fit = working_fit(seen, Gaussian(), np.empty((len(seen), 0)))
+    # Does |residual| grow with |x|? A slope that is +1 here and -1 there shows in nothing else.
     size = np.minimum(np.abs(population.unit), THRESHOLDS.far)
     size = size - size.mean()
     far = np.minimum(np.abs(seen.X), THRESHOLDS.far)

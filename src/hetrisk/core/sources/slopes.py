@@ -178,6 +178,7 @@ def _log_densities(run: _Running, residual: list[Single]) -> list[Single]:
 def _store(
     done: TwoSlopes, run: _Running, which: BoolArray, likelihood: Single, shares: list[Single]
 ) -> None:
+    """Keep the targets that have settled."""
     place = run.place[which]
     done.log_likelihood[place] = likelihood[which]
     done.coef[:, place] = run.coef[:, which]
@@ -195,6 +196,8 @@ def _maximise(
     weights = np.stack([s @ w for s in shares])
     # A component cannot shrink to a few rows.
     least = THRESHOLDS.least_share
+    # Four weights, two slopes by two parts of the noise: the clip is on a slope's share, and its
+    # parts keep their proportions.
     second = np.clip(weights[2] + weights[3], least, 1 - least)
     size = np.maximum(np.stack([weights[0] + weights[1], weights[2] + weights[3]]), SINGLE_TINY)
     kept = np.stack([1 - second, second]) / size
@@ -202,6 +205,7 @@ def _maximise(
         np.float32
     )
     parts = [np.maximum(weights[part] + weights[2 + part], SINGLE_TINY) for part in (0, 1)]
+    # The noise is one for both slopes: its second part pools their residuals.
     run.mean = (shares[1] * residual[0] + shares[3] * residual[1]) @ w / parts[1]
     off = [r - col(run.mean) for r in residual]
     run.variance = np.stack(
@@ -211,6 +215,7 @@ def _maximise(
         ]
     )
     run.variance = np.maximum(run.variance, SHARED_VARIANCE * run.one)
+    # Precisions in units of one regression's noise: no number far from one in single precision.
     scale = [col(run.one / v) for v in run.variance]
     coef = []
     for k in (0, 1):
@@ -235,6 +240,7 @@ def gains(
     one = one_regression(design, Y32, mask)
     residual = design.residuals(Y32, one.coef)
     n = len(design)
+    # Starts are many and short; which of them is best shows on few rows.
     some = np.linspace(0, n - 1, min(n, START_ROWS)).astype(np.int64)
     small = design.rows(some)
     starts = _starts(small, residual[:, some])
@@ -254,6 +260,8 @@ def gains(
     Yk, noise = np.repeat(Y32, k, axis=0), one.noise.repeated(k)
     gap = design.residuals(Yk, tried.coef[0, place]) ** 2
     gap -= design.residuals(Yk, tried.coef[1, place]) ** 2
+    # The slopes were fitted to some of the rows; all rows are shared out by which slope is nearer,
+    # in units of the noise.
     second: Single = expit(gap / col(noise.one))
     found = two_slopes(design, Yk, second, noise, np.repeat(mask, k, axis=0))
     top = np.argmax(found.log_likelihood.reshape(B, k), axis=1) + k * np.arange(B)
@@ -279,6 +287,8 @@ def gains_from(
 def _starts(design: BatchDesign, residual: Single) -> Single:
     """(B, 2 p - 1, n) shares of the second slope to start from."""
     sd = np.sqrt(np.maximum((residual * residual) @ design.weight, np.float32(ROUNDING)))
+    # Where slopes differ in a column, residual times column is large and of one sign for the rows
+    # of the rarer slope.
     far = np.clip(residual / col(sd), -THRESHOLDS.far, THRESHOLDS.far)
     starts = []
     for column in np.clip(design.Z[:, 1:], -THRESHOLDS.far, THRESHOLDS.far).T:

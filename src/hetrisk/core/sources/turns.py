@@ -106,6 +106,7 @@ class TurningColumn:
         seen = X[:, self.support]
         every = self.population.columns_at(seen)
         rest = self.population.coef.copy()
+        # All that the column says is left to the descriptions that are compared.
         rest[1 + self.own] = 0.0
         size = self.population.scale_at(seen)
         ones, over = np.ones((len(X), 1)), (self.unit / size)[:, None]
@@ -245,6 +246,7 @@ def _null_gain(
     fit = found.bent if found.cut is None else found.broken[0]
     mean = single @ fit.coef[0].astype(np.float64)
     random = np.random.default_rng(SEED)
+    # Draws keep the shape of the noise along the mean, as those of hidden slopes do.
     drawn = replace(population, mean=mean, unit=seen.units(rows.y) - mean)
     Y = mean + drawn.draws(DRAWS, thresholds.noise_block, random)
     Y += thresholds.blur * random.standard_normal(Y.shape)
@@ -356,10 +358,12 @@ def _best_cut(
     values, (n, p) = index[order], Z.shape
     least = max(int(THRESHOLDS.least_share * n), 1)
     places = np.arange(least - 1, n - least)
+    # A cut lies between two values; ties stay on one side.
     places = places[values[places] < values[places + 1]]
     if len(places) == 0:
         return float(np.median(index)), 0.0
     weighted = weight[order, None] * Z[order]
+    # Running sums along the index: both sides of every cut are differences of two of them.
     gram = np.cumsum(weighted[:, :, None] * Z[order, None, :], axis=0)
     right = np.cumsum(weighted * y[order, None], axis=0)
     ridge, explained = RIDGE * weight.sum() * np.eye(p), np.zeros(len(places))
