@@ -14,11 +14,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, log_expit
 
-from hetrisk.core.numerics.floors import RIDGE, SHARED_VARIANCE, SINGLE_TINY, TINY
+from hetrisk.core.numerics.floors import RIDGE, SINGLE_TINY, TINY
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.sources.design import BatchDesign, Single
-from hetrisk.core.sources.one_regression import Noise, log_normal, normalised
+from hetrisk.core.sources.one_regression import (
+    Noise,
+    fit_given_noise,
+    log_normal,
+    noise_of_two,
+    normalised,
+)
 
 ITERATIONS: Budget[int] = 50  # of EM
 TOL: Budget[float] = 1e-5  # gain in mean log likelihood below which it stops
@@ -128,23 +134,11 @@ def _step(state: _State, design: BatchDesign, Y: Single, shares: list[Single]) -
     size = np.maximum(np.stack([s @ w for s in shares]), SINGLE_TINY)
     parts = np.stack([size[1] / (size[0] + size[1]), size[3] / (size[2] + size[3])])
     parts = np.clip(parts, SINGLE_TINY, 1 - SINGLE_TINY).astype(np.float32)
-    # As in `hetrisk.core.sources.slopes`: one noise for both regressions.
-    mean = (shares[1] * residual[0] + shares[3] * residual[1]) @ w / (size[1] + size[3])
-    off = [r - mean[:, None] for r in residual]
-    squares = [
-        (shares[0] * residual[0] ** 2 + shares[2] * residual[1] ** 2) @ w,
-        (shares[1] * off[0] ** 2 + shares[3] * off[1] ** 2) @ w,
-    ]
-    variance = np.stack(squares) / np.stack([size[0] + size[2], size[1] + size[3]])
-    variance = np.maximum(variance, SHARED_VARIANCE * one)
-    scale = [(one / v)[:, None] for v in variance]
-    mask, coef = np.ones((len(Y), design.n_columns), dtype=bool), []
-    for k in (0, 1):
-        wide = shares[2 * k + 1] * scale[1]
-        both = shares[2 * k] * scale[0] + wide
-        coef.append(design.fits(w * both, w * (both * Y - wide * mean[:, None]), mask))
+    noise = noise_of_two(residual, shares, one, w)
+    mask = np.ones((len(Y), design.n_columns), dtype=bool)
+    coef = [fit_given_noise(design, Y, mask, shares[2 * k : 2 * k + 2], noise) for k in (0, 1)]
     moved = (design.residuals(Y, coef[0]), design.residuals(Y, coef[1]))
-    return _State(np.stack(coef), state.chance, parts, mean, variance, moved, one)
+    return _State(np.stack(coef), state.chance, parts, noise.mean, noise.variance, moved, one)
 
 
 def _chance(

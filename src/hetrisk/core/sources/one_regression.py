@@ -10,6 +10,7 @@ single precision, which is ample for differences of 1e-4 in a mean.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,7 +111,7 @@ def one_regression(
         if np.all(likelihood - before < tol):
             break
         before = likelihood
-        coef = _coefficients(design, Y, mask, logs, noise)
+        coef = fit_given_noise(design, Y, mask, logs, noise)
         residual = design.residuals(Y, coef)
         noise = _noise(residual, logs, noise.one, w)
     best = np.argmax(likelihood.reshape(-1, starts), axis=1) + starts * np.arange(len(Y) // starts)
@@ -126,20 +127,21 @@ def _starts(one: Single) -> Noise:
     return Noise(mean, variance, share, np.repeat(one, len(STARTS[0])))
 
 
-def _coefficients(
-    design: BatchDesign, Y: Single, mask: BoolArray, shares: list[Single], noise: Noise
+def fit_given_noise(
+    design: BatchDesign, Y: Single, mask: BoolArray, shares: Sequence[Single], noise: Noise
 ) -> Single:
     """(B, p) the best slopes given the noise: least squares, rows weighted by their precision.
 
-    Rows of the second part lie ``mean`` beside the regression, which is taken off first.
+    ``shares`` are two (B, n), one for each part of the noise. Rows of the second part lie ``mean``
+    off the regression, which is taken off first.
     """
-    # Precisions in units of the whole noise: single precision holds no more digits than that.
+    # Precisions in units of the whole noise: no number far from one in single precision.
     tight, wide = (s * col(noise.one / v) for s, v in zip(shares, noise.variance, strict=True))
     both, w = tight + wide, design.weight
     return design.fits(w * both, w * (both * Y - wide * col(noise.mean)), mask)
 
 
-def _noise(residual: Single, shares: list[Single], one: Single, w: Single) -> Noise:
+def _noise(residual: Single, shares: Sequence[Single], one: Single, w: Single) -> Noise:
     """The best noise given the residuals (B, n) and the shares of its two parts in each row."""
     first, second = shares
     total = np.maximum(second @ w, np.float32(SINGLE_TINY))
@@ -154,3 +156,24 @@ def _noise(residual: Single, shares: list[Single], one: Single, w: Single) -> No
     # A part that shrank to a few rows would raise the likelihood without end.
     share = np.clip(total, NOISE_SHARE, 1 - NOISE_SHARE)
     return Noise(mean, np.maximum(variance, SHARED_VARIANCE * one), share, one)
+
+
+def noise_of_two(
+    residual: Sequence[Single], shares: Sequence[Single], one: Single, w: Single
+) -> Noise:
+    """The best noise that two regressions share: as `_noise`, their residuals pooled.
+
+    ``residual`` are two (B, n); ``shares`` four, parts of the noise within regressions.
+    """
+    weights = np.stack([s @ w for s in shares])
+    least = np.float32(SINGLE_TINY)
+    total = [np.maximum(weights[part] + weights[2 + part], least) for part in (0, 1)]
+    mean = (shares[1] * residual[0] + shares[3] * residual[1]) @ w / total[1]
+    off = [r - col(mean) for r in residual]
+    variance = np.stack(
+        [
+            (shares[0] * residual[0] ** 2 + shares[2] * residual[1] ** 2) @ w / total[0],
+            (shares[1] * off[0] ** 2 + shares[3] * off[1] ** 2) @ w / total[1],
+        ]
+    )
+    return Noise(mean, np.maximum(variance, SHARED_VARIANCE * one), total[1], one)

@@ -23,7 +23,6 @@ from scipy.special import expit
 from hetrisk.core.numerics.floors import (
     LEAST_WEIGHT,
     ROUNDING,
-    SHARED_VARIANCE,
     SINGLE_TINY,
 )
 from hetrisk.core.numerics.named_numbers import Budget
@@ -33,7 +32,9 @@ from hetrisk.core.sources.one_regression import (
     Noise,
     OneRegression,
     col,
+    fit_given_noise,
     log_normal,
+    noise_of_two,
     normalised,
     one_regression,
 )
@@ -204,26 +205,11 @@ def _maximise(
     run.weights = np.clip(weights * np.repeat(kept, 2, axis=0), LEAST_WEIGHT, 1.0).astype(
         np.float32
     )
-    parts = [np.maximum(weights[part] + weights[2 + part], SINGLE_TINY) for part in (0, 1)]
-    # The noise is one for both slopes: its second part pools their residuals.
-    run.mean = (shares[1] * residual[0] + shares[3] * residual[1]) @ w / parts[1]
-    off = [r - col(run.mean) for r in residual]
-    run.variance = np.stack(
-        [
-            (shares[0] * residual[0] ** 2 + shares[2] * residual[1] ** 2) @ w / parts[0],
-            (shares[1] * off[0] ** 2 + shares[3] * off[1] ** 2) @ w / parts[1],
-        ]
+    noise = noise_of_two(residual, shares, run.one, w)
+    run.mean, run.variance = noise.mean, noise.variance
+    run.coef = np.stack(
+        [fit_given_noise(design, run.Y, run.mask, shares[2 * k : 2 * k + 2], noise) for k in (0, 1)]
     )
-    run.variance = np.maximum(run.variance, SHARED_VARIANCE * run.one)
-    # Precisions in units of one regression's noise: no number far from one in single precision.
-    scale = [col(run.one / v) for v in run.variance]
-    coef = []
-    for k in (0, 1):
-        wide = shares[2 * k + 1] * scale[1]
-        both = shares[2 * k] * scale[0] + wide
-        target = w * (both * run.Y - wide * col(run.mean))
-        coef.append(design.fits(w * both, target, run.mask))
-    run.coef = np.stack(coef)
 
 
 def gains(
