@@ -174,10 +174,10 @@ def test_the_time_left_is_told(monkeypatch):
     now = iter([100.0, 130.0, 400.0, 20_000.0])
     monkeypatch.setattr(terminal, "monotonic", lambda: next(now))
     countdown = terminal.Countdown()
-    assert countdown.told(0.0) == "just begun"
-    assert countdown.told(0.5) == "50% done, about 30 s left"
-    assert countdown.told(0.5) == "50% done, about 5 min left"
-    assert countdown.told(0.5) == "50% done, about 6 h left"
+    assert countdown.left(0.0) == "just begun"
+    assert countdown.left(0.5) == "50% done, about 30 s left"
+    assert countdown.left(0.5) == "50% done, about 5 min left"
+    assert countdown.left(0.5) == "50% done, about 6 h left"
 
 
 def test_json_has_no_nan():

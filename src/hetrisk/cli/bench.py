@@ -66,7 +66,7 @@ def bench(
         Size.small() if quick else Size.full(),
         only,
         report=lambda metric: screen.print(f"  {line(metric)}", soft_wrap=True),
-        starting=lambda title, done: screen.print(f"{title} … ({countdown.told(done)})"),
+        starting=lambda title, done: screen.print(f"{title} … ({countdown.left(done)})"),
     )
     _tell(run)
     if save is not None:

@@ -71,9 +71,9 @@ class Countdown:
         self.begun = monotonic()
 
     def __call__(self, what: str, done: float) -> AbstractContextManager[None]:
-        return progress(f"{bar(done)} {self.told(done)}: {what}")
+        return progress(f"{bar(done)} {self.left(done)}: {what}")
 
-    def told(self, done: float) -> str:
+    def left(self, done: float) -> str:
         """``40 % done, about 2 min left``."""
         if done <= 0:
             return "just begun"

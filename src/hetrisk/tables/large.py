@@ -80,7 +80,7 @@ def fit_parquet(
         with said_of(encoder.description_):
             ready.model.fit(_rows(table, ready, cluster))
             Z, y = encoder.transform(ready.X), ready.target.values
-            ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
+            ready.keep_quality(assess(ready.model, Z, y, **ready.roles.given))
     except (ImportError, ValueError) as error:
         # What blocks find wrong with a file is said as ValueError, with the file and the row.
         raise TableError(str(error)) from error

@@ -171,8 +171,8 @@ def fit_table(table: Table, target: str, **options: Any) -> Pipeline:
     ready = prepare(table, target, **options)
     Z, y = ready.encoder.transform(ready.X), ready.target.values
     with said_of(ready.encoder.description_):
-        ready.model.fit(Z, y, **ready.roles.told)
-        ready.keep_quality(assess(ready.model, Z, y, **ready.roles.told))
+        ready.model.fit(Z, y, **ready.roles.given)
+        ready.keep_quality(assess(ready.model, Z, y, **ready.roles.given))
     return ready.pipeline
 
 

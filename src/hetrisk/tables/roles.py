@@ -61,8 +61,8 @@ class Roles:
     columns: tuple[RoleColumn, ...] = ()
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What `fit` is told beside rows and targets."""
+    def given(self) -> dict[str, Any]:
+        """What `fit` is given beside rows and targets."""
         return {
             "environments": self.environments,
             "hints": self.hints,

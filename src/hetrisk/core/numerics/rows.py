@@ -51,6 +51,10 @@ class Rows:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
+    def first(self, count: int) -> Rows:
+        """Features, targets and weights of the first rows."""
+        return Rows(self.X[:count], self.y[:count], self.weight[:count])
+
 
 class Additive(Protocol):
     """Anything two of which add up to a third: arrays, floats, `Moments`, `Summed` values."""

@@ -39,7 +39,7 @@ from hetrisk.core.sources.question import (
     some_of,
 )
 from hetrisk.core.sources.scale_mixture import SpreadPartition, by_spread, spread_p_values
-from hetrisk.core.sources.score import ROWS, Score, SlopePartition, gain_pass, score
+from hetrisk.core.sources.score import SCORED_ROWS, Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import two_valued
 from hetrisk.core.thresholds import THRESHOLDS
 
@@ -181,7 +181,7 @@ def _two_slopes(case: Case, j: int) -> Score | None:
     rows = case.sample
     if two_valued(rows.X[:, j]) or not case.family.shows_mixtures:
         return None
-    seen = Rows(rows.X[:ROWS], rows.y[:ROWS], rows.weight[:ROWS])
+    seen = rows.first(SCORED_ROWS)
     return score(seen, case.groups, case.thresholds, np.array([-1]), mixed=0, target=j)
 
 

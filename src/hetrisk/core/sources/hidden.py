@@ -55,7 +55,7 @@ from hetrisk.core.sources.turns import Turn, surest_turn, turning_columns
 
 DOUBTED: Budget[int] = 6  # units of which every subset is looked at
 TESTED: Budget[int] = 6  # sets that are tested, at most
-ROWS: Budget[int] = 5000  # of the sample, that mixtures are fitted to
+MIXTURE_ROWS: Budget[int] = 5000  # of the sample, that mixtures are fitted to
 CHANCE: Budget[int] = 6  # draws whose environments are kept, for what chance would show
 
 
@@ -105,7 +105,7 @@ class Hidden(Question[Suspicion]):
         rows = _within_bounds(case.sample, case.thresholds.least_share)
         none, nil = np.zeros((0, len(case.excluded)), dtype=bool), np.empty(0)
         case = _without_effects(case)
-        at_bounds = len(rows) < min(ROWS, len(case.sample)) / 2
+        at_bounds = len(rows) < min(MIXTURE_ROWS, len(case.sample)) / 2
         if at_bounds or len(case.support) == 0:
             return Suspicion(None, rows, none, nil, nil, nil)
         found = score(rows, case.groups, case.thresholds, case.support, case.thresholds.noise_block)
@@ -181,17 +181,18 @@ class Hidden(Question[Suspicion]):
 
 
 def _within_bounds(sample: Rows, at_bound: float) -> Rows:
-    """At most `ROWS` rows, without those at a bound where many are.
+    """At most `MIXTURE_ROWS` rows, without those at a bound where many are.
 
     Rows at a bound (nothing is recorded below zero) follow no slope at all: beside the others they
     look like a second one.
     """
-    y = sample.y[:ROWS]
+    rows = sample.first(MIXTURE_ROWS)
+    y = rows.y
     free = np.ones(len(y), dtype=bool)
     for bound in (y.min(), y.max()):
         if np.mean(y == bound) > at_bound:
             free &= y != bound
-    return Rows(sample.X[:ROWS][free], y[free], sample.weight[:ROWS][free])
+    return Rows(rows.X[free], y[free], rows.weight[free])
 
 
 def _without_effects(case: Case) -> Case:

@@ -39,7 +39,7 @@ from hetrisk.core.sources.question import (
     p_text,
     some_of,
 )
-from hetrisk.core.sources.score import ROWS, Score, SlopePartition, gain_pass, score
+from hetrisk.core.sources.score import SCORED_ROWS, Score, SlopePartition, gain_pass, score
 from hetrisk.core.sources.terms import Term, choose_terms, term_values, two_valued
 from hetrisk.core.thresholds import Thresholds
 
@@ -125,7 +125,7 @@ class Proxy(Question[Suspects]):
         kept = np.isin(case.groups, case.groups[case.keep])
         binary = np.array([two_valued(case.sample.X[:, j]) for j in range(d)])
         for rows, family in _targets(case):
-            rows = Rows(rows.X[:TERM_ROWS], rows.y[:TERM_ROWS], rows.weight[:TERM_ROWS])
+            rows = rows.first(TERM_ROWS)
             out = case.excluded.copy()
             terms: tuple[Term, ...] | None = None
             while not out.all():
@@ -157,7 +157,7 @@ class Proxy(Question[Suspects]):
         if len(proposal.columns) == 0 or not proposal.needed.any():
             return nothing_found(self, case, 1.0, "No column is a proxy for a curve of others.")
         rows = case.sample
-        seen = Rows(rows.X[:ROWS], rows.y[:ROWS], rows.weight[:ROWS])
+        seen = rows.first(SCORED_ROWS)
         column_p_values = np.ones(len(case.excluded))
         scores: dict[int, Score] = {}
         for j in proposal.columns:

@@ -32,7 +32,7 @@ from hetrisk.core.sources.one_regression import Noise, OneRegression
 from hetrisk.core.sources.slopes import TwoSlopes, gains
 from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 
-ROWS: Budget[int] = 4000  # of a sample, that a column is scored on
+SCORED_ROWS: Budget[int] = 4000  # of a sample, that a column is scored on
 MIXED: Budget[int] = 24  # columns that may have two slopes; in wider tables those that matter most
 DRAWS: Budget[int] = 20  # targets of one population: more would sharpen a score by a few percent
 FIRST: Budget[int] = 7  # draws after which a score that is nothing special is left at that
