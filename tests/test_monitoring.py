@@ -143,6 +143,15 @@ def test_a_model_that_left_nothing_out_has_no_relation_left_out():
     assert check(plain, Z, now).outcome.strength is None
 
 
+def test_no_plain_model_stands_beside_one_that_is_plain(model):
+    Z, now, _ = world(9, strength=-1.0)
+    assert "The plain model here" in str(check(model, Z, now))
+    X, y, site = world(0)
+    plain = HRMRegressor(reach=0.0, random_state=0).fit(X, y, environments=site)
+    assert plain.verdict_ == "homogeneous"
+    assert "The plain model here" not in str(check(plain, Z, now))
+
+
 def test_targets_may_be_missing(model):
     X, y, _ = world(7)
     y = np.where(np.arange(len(y)) < 300, y, np.nan)

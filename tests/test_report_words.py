@@ -383,3 +383,8 @@ def test_errors_of_a_perfect_fit_are_zero_wherever_they_are_shown():
     assert {e.error for e in found.leave_one_out} == {0.0}
     assert found.quality.error("RMSE").this == 0.0
     assert found.features[0].reason.endswith("would raise the error at reach 2 by more than 999%.")
+
+
+def test_once_as_far_is_as_far():
+    said = start_of(render(fitted(reach=1.0)))
+    assert "what moved between these environments, at most as far." in said

@@ -16,7 +16,7 @@ from hetrisk.core.drift.strength import (
     strength_of_numbers,
 )
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.result import BRIER, RMSE
+from hetrisk.core.result import BRIER, INVARIANT, RMSE
 from hetrisk.estimators.quality import with_names
 from hetrisk.monitoring.findings import OutcomeCheck
 from hetrisk.report.summary import Curve
@@ -35,7 +35,8 @@ def check_outcomes(
     curve : its reach curve.
     whole : whether the rows have every column; plain ERM says nothing about those that do not.
     """
-    beside = whole and _carries_erm(final)
+    # Of a model that is plain ERM there is no other beside it.
+    beside = whole and final.verdict_ == INVARIANT and _carries_erm(final)
     losses = _label_losses if is_classifier(final) else _number_losses
     this, plain, strength, unit = losses(final, Z, y, beside)
     if final.support_.all() and final.form == "columns":

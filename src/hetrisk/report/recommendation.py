@@ -344,9 +344,9 @@ def _assumed(final: Any, left: Sequence[Feature]) -> str:
             "The rows to come are like these: what never moved here cannot be seen to."
         )
         return " ".join(sentences)
+    times = "" if final.reach == 1 else f"{tick(float(final.reach))} times "
     sentences.append(
-        "What moves next is what moved between these environments, at most "
-        f"{tick(float(final.reach))} times as far."
+        f"What moves next is what moved between these environments, at most {times}as far."
     )
     return " ".join(sentences)
 
