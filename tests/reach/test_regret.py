@@ -18,7 +18,7 @@ from hetrisk.core.reach import forms, resampling, weights
 from hetrisk.core.reach.anchor import anchor_fit
 from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import Line, break_even, model_line
-from hetrisk.core.reach.directions import choose_strength, fit_directions
+from hetrisk.core.reach.directions import choose_strength, fit_directions, significant
 from hetrisk.core.reach.forms import refit_columns
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
 from hetrisk.core.reach.leave_one_out import leave_one_out
@@ -350,10 +350,28 @@ def test_directions_with_shifting_means_alone_are_anchor_regression(reach):
     X = np.vstack([base + 1.0, base - [1.0, 0.5, 0.0]])
     y = np.concatenate([base.sum(axis=1) + noise + 2.0, base.sum(axis=1) + noise])
     cells = cells_of(X, y, np.repeat([0, 1], 300))
-    shrunk = fit_directions(environments_of(cells, 1), reach)[:, 0]
+    known = replace(environments_of(cells, 1), phi=np.zeros(2))  # moments without noise
+    shrunk = fit_directions(known, reach)[:, 0]
     anchored = anchor_fit(cells.moments(1), 1.0 + reach**2)
     assert np.allclose(shrunk[1:], anchored.coef, atol=1e-4)
     assert shrunk[0] == pytest.approx(anchored.intercept, abs=1e-4)
+
+
+def test_of_differences_between_environments_only_what_stands_out_is_used():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 12))
+    y = X.sum(axis=1) + rng.standard_normal(3000)
+    codes = rng.integers(0, 3, 3000)
+    alike = environments_of(cells_of(X, y, codes), 1)
+    left = np.linalg.norm(significant(alike).gram - alike.pooled)
+    assert left < 0.3 * np.linalg.norm(alike.gram - alike.pooled)
+    X[codes == 0, 0] *= 1.5
+    differ = environments_of(cells_of(X, y, codes), 1)
+    found = significant(differ)
+    gap, clean = (e.gram[0] - e.pooled for e in (differ, found))
+    assert clean[1, 1] == pytest.approx(gap[1, 1], rel=0.05)
+    inside = np.ix_(range(2, 13), range(2, 13))
+    assert np.linalg.norm(clean[inside]) < 0.4 * np.linalg.norm(gap[inside])
 
 
 def test_an_environment_left_out_is_tried_with_directions_where_directions_are_shrunk():
@@ -365,6 +383,7 @@ def test_an_environment_left_out_is_tried_with_directions_where_directions_are_s
     coef = fit_directions(rest, 3.0)[:, 0]
     error = np.sqrt(np.mean((y[~inside] - coef[0] - X[~inside] @ coef[1:]) ** 2))
     assert scores[3].error == pytest.approx(error, rel=1e-3)
+    X[:, -1] = (0.3 + 0.5 * codes) * y + 0.3 * X[:, -1]  # an effect, more of it here than there
     shrunk = HRMRegressor(form="directions", reach=6.0).fit(X, y, environments=codes)
     assert shrunk.verdict_ == "invariant"
     assert (shrunk.stability_ == 0.0).all()

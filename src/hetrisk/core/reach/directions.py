@@ -7,18 +7,22 @@ beta; the penalty asks it to be the same in all. It is a linear system, and does
 axes. Where only means shift it is anchor regression (Rothenhaeusler et al. 2021); k to infinity is
 the causal Dantzig (Rothenhaeusler, Buhlmann and Meinshausen 2019).
 
-The differences A_e - A and b_e - b are known up to sampling noise, and the noise is shrunk too. So
-a strength is judged on rows it was not fitted to (`choose_strength`): beta_s from either half of
-the folds, its risk and the shifts of its gradient on the other. Past some strength the
-differences that are shrunk are those of the sample; on the other half the risk goes on rising and
-the shifts do not fall: there it stops.
+The differences A_e - A and b_e - b are known up to sampling noise, and a strong penalty follows the
+noise. Two things keep it from that. Of the differences, only what stands out of the noise is used
+(`significant`). And a strength is judged on rows it was not fitted to (`choose_strength`): beta_s
+from either half of the folds, its risk and the shifts of its gradient on the other; where these no
+longer fall, it stops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.floors import SINGULAR
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.reach.curve import Line
@@ -33,11 +37,40 @@ TRIED_STRENGTHS: Budget[tuple[float, ...]] = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 
 
 def fit_directions(environments: Environments, reach: float) -> FloatArray:
     """(p, t) coefficients at a reach, constant first; one for each resample, if there are any."""
-    left, right = _penalty(environments)
+    return _fit_strengths(environments, (reach,))[0]
+
+
+def _fit_strengths(environments: Environments, strengths: Iterable[float]) -> list[FloatArray]:
+    """The same for several strengths, which share their penalty."""
+    left, right = _penalty(significant(environments))
     A, b, _ = environments.stacked
-    left, right = A[..., 0, :, :] + reach**2 * left, b[..., 0, :, :] + reach**2 * right
-    coef: FloatArray = np.linalg.solve(left, right).astype(np.float64, copy=False)
-    return coef
+    A, b = A[..., 0, :, :], b[..., 0, :, :]
+    solved = [np.linalg.solve(A + k**2 * left, b + k**2 * right) for k in strengths]
+    return [coef.astype(np.float64, copy=False) for coef in solved]
+
+
+def significant(environments: Environments) -> Environments:
+    """The environments as far as their moments differ from those of all rows beyond noise.
+
+    With G = L L' the mean of z z', z = (1, x, y), over all rows, an environment differs by L N L'.
+    Were there no difference, N would be a symmetric matrix of noise of variance
+    v = phi (1 - share_e) / n_e, whose eigenvalues lie within 2 sqrt(q v) of zero (the semicircle
+    law). An eigenvalue beyond is part of the difference, and the noise has drawn it outward:
+    sqrt(lambda^2 - 4 q v) is the shrinkage of least squared error (Gavish and Donoho 2017).
+    """
+    pooled = environments.pooled.copy()
+    diagonal = np.einsum("...ii->...i", pooled)
+    diagonal += SINGULAR * np.where(diagonal > 0, diagonal, 1.0)
+    factor = np.linalg.cholesky(pooled)[..., None, :, :]
+    gap = np.linalg.solve(factor, environments.gram - environments.pooled[..., None, :, :])
+    noise = np.linalg.solve(factor, np.swapaxes(gap, -1, -2))
+    size, turn = np.linalg.eigh((noise + np.swapaxes(noise, -1, -2)) / 2.0)
+    variance = environments.phi * np.maximum(1.0 - environments.share, 0.0) / environments.rows
+    edge = 4.0 * environments.gram.shape[-1] * variance[..., None]
+    shrunk = np.sign(size) * np.sqrt(np.maximum(size**2 - edge, 0.0))
+    whole = factor @ turn
+    beyond = (whole * shrunk[..., None, :]) @ np.swapaxes(whole, -1, -2)
+    return replace(environments, gram=environments.pooled[..., None, :, :] + beyond)
 
 
 def _penalty(environments: Environments) -> tuple[FloatArray, FloatArray]:
@@ -58,11 +91,8 @@ def _penalty(environments: Environments) -> tuple[FloatArray, FloatArray]:
 def direction_path(environments: Environments) -> list[FloatArray]:
     """How much each column (d,) still says as directions are shrunk: a row for each strength."""
     spread = np.sqrt(np.maximum(_variances(environments), 0.0))
-    path = []
-    for strength in PATH_STRENGTHS:
-        coef = fit_directions(environments, strength)[1:]
-        path.append(np.sqrt((coef**2).sum(axis=1)) * spread)
-    return path
+    fits = _fit_strengths(environments, PATH_STRENGTHS)
+    return [np.sqrt((coef[1:] ** 2).sum(axis=1)) * spread for coef in fits]
 
 
 def _variances(environments: Environments) -> FloatArray:
@@ -77,8 +107,8 @@ def choose_strength(cells: list[CellMoments], environments: Environments, reach:
     # The worst over environments of the mean over halves: the mean first, or noise would look
     # like a shift.
     sides, losses = halves(cells, environments), []
-    for times in TRIED_STRENGTHS:
-        coef = other_half(fit_directions(sides, times * reach))
+    for fitted in _fit_strengths(sides, [times * reach for times in TRIED_STRENGTHS]):
+        coef = other_half(fitted)
         risk = risk_of(sides, coef)[:, 0]
         worst = max(float(gradient_shift(sides, coef).mean(axis=0).max()), 0.0)
         losses.append(float(risk.mean()) + reach**2 * worst)
