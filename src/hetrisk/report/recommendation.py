@@ -124,7 +124,7 @@ def _nothing_better(final: Any, features: tuple[Feature, ...]) -> str:
     """Say whether something moves that no choice of columns helps with, or nothing was found to."""
     if _moves(final) and _dispensable(features):
         return (
-            "Relations differ between environments, but no choice of columns does away with most "
+            "Relations differ between environments, but no choice of columns does away with enough "
             "of that."
         )
     if _moves(final):
@@ -294,7 +294,7 @@ def _stays(curve: Curve, features: tuple[Feature, ...]) -> str:
         return f"No other choice of columns pays up to {where}."
     return (
         f"Without {spare[0].label} it would err {percent(-spare[0].margin)} less at {where}, but "
-        "most of what moves would go on moving."
+        "too much of what moves would go on moving."
     )
 
 

@@ -332,7 +332,7 @@ def _column_reason(
         return f"Kept: leaving it out would raise {change}."
     return (
         f"Kept: leaving it out alone would lower {change}, but leaving columns out does not pay or "
-        "does not remove most of what moves."
+        "does not remove enough of what moves."
     )
 
 
