@@ -72,6 +72,38 @@ def measurement_error(rng: Rng, n: int):
     return X, y, [4]
 
 
+def marked_site(rng: Rng, n: int):
+    """A slope that flips at a site which three other columns show together, none of them surely."""
+    site = np.where(rng.random(n) < 0.25, -1.0, 1.0)
+    X = rng.standard_normal((n, 7))
+    X[:, 4:] += 0.9 * site[:, None]
+    return X, X[:, :3] @ SLOPES[:3] + 1.3 * site * X[:, 3] + 0.5 * rng.standard_normal(n), [3]
+
+
+def turning_plane(rng: Rng, n: int):
+    """A slope that turns at a plane of two other columns: an interaction, nobody is to blame."""
+    X = rng.standard_normal((n, 7))
+    slope = 0.5 + 1.5 * np.sign(X[:, 4] + 0.5 * X[:, 5])
+    return X, X[:, :3] @ SLOPES[:3] + slope * X[:, 3] + 0.5 * rng.standard_normal(n), []
+
+
+def two_flips(rng: Rng, n: int):
+    """Two slopes that flip in the same fifth of the rows."""
+    X = rng.standard_normal((n, 7))
+    sign = np.where(rng.random(n) < 0.2, -1.0, 1.0)
+    y = X[:, :5] @ SLOPES + 1.2 * sign * X[:, 5:].sum(axis=1)
+    return X, y + 0.5 * rng.standard_normal(n), [5, 6]
+
+
+def two_strengths(rng: Rng, n: int):
+    """Two columns that follow the target closely and loosely, the other way round in a tenth."""
+    X = rng.standard_normal((n, 5))
+    y = X @ SLOPES + 0.4 * rng.standard_normal(n)
+    sign = np.where(rng.random(n) < 0.9, 1.0, -1.0)[:, None]
+    follow = sign * y[:, None] + rng.standard_normal((n, 2)) * [0.4, 1.2]
+    return np.column_stack([X, follow]), y, [5, 6]
+
+
 DESIGNS = (
     confounder,
     other_unit,
@@ -81,6 +113,10 @@ DESIGNS = (
     few_rows,
     thirty_columns,
     measurement_error,
+    marked_site,
+    turning_plane,
+    two_flips,
+    two_strengths,
 )
 
 
