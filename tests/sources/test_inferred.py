@@ -7,7 +7,11 @@ import pytest
 
 from hetrisk import HRMRegressor
 from hetrisk.core import inferred
+from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.rows import Held, Rows
 from hetrisk.core.pricing import priced
+from hetrisk.core.sources import questions
+from hetrisk.core.sources.question import Answer
 from hetrisk.datasets import load_task
 from hetrisk.estimators.base import UnstableWarning
 
@@ -31,3 +35,38 @@ def test_columns_that_stay_on_other_rows_do_not_leave(monkeypatch, changed, said
     assert model.verdict_ == "unstable"
     assert model.support_.all()
     assert said in model.verdict_reason_
+
+
+def flips(n=1500):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 3))
+    slope = np.where(rng.random(n) < 0.8, 1.5, -1.5)
+    return X, slope * X[:, 0] + X[:, 1] + 0.3 * rng.standard_normal(n)
+
+
+def test_a_set_that_does_not_leave_again_stays(monkeypatch):
+    assert not HRMRegressor().fit(*flips()).support_[0]
+    monkeypatch.setattr(inferred, "leaves_again", lambda *given: np.zeros(3, dtype=bool))
+    with pytest.warns(UnstableWarning, match="never leave out x0"):
+        model = HRMRegressor().fit(*flips())
+    assert model.verdict_ == "unstable"
+    assert model.support_.all()
+
+
+@pytest.mark.parametrize(("left", "times"), [([True, False], 1), ([False, True], 2)])
+def test_the_questions_are_asked_again_of_other_rows_until_all_has_left(monkeypatch, left, times):
+    seen = []
+
+    def answer(rows, *given):
+        seen.append(rows.sample(10_000, 0))
+        return Answer(np.array([left[len(seen) - 1], False]), (), "invariant")
+
+    monkeypatch.setattr(questions, "ask", answer)
+    X, y = np.random.default_rng(0).standard_normal((500, 2)), np.arange(500.0)
+    rows = Held(Rows(X, y, np.ones(500)))
+    leave, nothing = np.array([True, False]), np.zeros(2, dtype=bool)
+    again = questions.leaves_again(rows, Gaussian(), np.arange(2), nothing, 0.02, leave)
+    assert again.tolist() == [True, False]
+    assert [len(some) for some in seen] == [400] * times
+    missing = [frozenset(y) - frozenset(some.y) for some in seen]
+    assert len(set(missing)) == times

@@ -26,7 +26,7 @@ from hetrisk.core.result import (
 )
 from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
 from hetrisk.core.sources.question import Answer, Finding
-from hetrisk.core.sources.questions import ask
+from hetrisk.core.sources.questions import ask, leaves_again
 
 
 def search_inferred(
@@ -39,6 +39,8 @@ def search_inferred(
     findings, null = _findings(answer, rows, family)
     found = priced(rows, family, groups, settings, findings, null)
     refused = _refused(answer, found, groups, settings)
+    if refused is None and _as_a_set(answer).any():
+        refused = _asked_again(rows, family, answer, groups, settings, level)
     if refused is None:
         return replace(found, reason=_answer_reason(answer, found, groups, settings))
     verdict, why = refused
@@ -85,6 +87,26 @@ def _refused(
     return None
 
 
+def _asked_again(
+    rows: RowSource,
+    family: Family,
+    answer: Answer,
+    groups: IntArray,
+    settings: SearchSettings,
+    level: float,
+) -> tuple[str, str] | None:
+    """The same where columns that leave as a set do not do so again, some of the rows missing."""
+    keep, together = settings.kept(rows.n_features), _as_a_set(answer)
+    doubted = together & ~leaves_again(rows, family, groups, keep, level, together)
+    if not doubted.any():
+        return None
+    return UNSTABLE, (
+        "But the answer does not hold on other rows: asked twice of four fifths of them, the same "
+        f"questions never leave out {listed(doubted, groups, settings)}. The model is plain ERM on "
+        "all columns."
+    )
+
+
 def _all_kept(rows: RowSource, family: Family, answer: Answer, findings: Findings) -> Findings:
     """The same findings, acted upon in no way."""
     full = np.ones_like(findings.support)
@@ -106,19 +128,25 @@ def _unpriced(answer: Answer) -> bool:
     return any(f.assumption for f in acting)
 
 
+def _as_a_set(answer: Answer) -> BoolArray:
+    """(d,) columns that leave as a set: those that hidden slopes speak against.
+
+    Only a set can be the wrong one. Effects and proxies are tested one by one: with a test of its
+    own, a column needs no second opinion.
+    """
+    hidden = [f.against & answer.leave for f in answer.findings if f.kind == HIDDEN]
+    together: BoolArray = np.any([np.zeros_like(answer.leave), *hidden], axis=0)
+    return together
+
+
 def _unsteady(
     answer: Answer, found: SearchResult, groups: IntArray, settings: SearchSettings
 ) -> str:
-    """What does not hold on other rows, where columns leave as a set.
-
-    Those that hidden slopes speak against do. Effects and proxies are tested one by one.
-    """
-    # Only a set can be the wrong one: with a test of its own, a column needs no second opinion.
-    as_a_set = [f.against & answer.leave for f in answer.findings if f.kind == HIDDEN]
-    if not np.any(as_a_set):
+    """What does not hold on other rows, where columns leave as a set."""
+    left = _as_a_set(answer)
+    if not left.any():
         return ""
     where = f"in {found.agreement * found.n_resamples:.0f} of {found.n_resamples} resamples"
-    left = np.any(as_a_set, axis=0)
     return unsteady(where, found.agreement, left, found.stability, groups, settings)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.named_numbers import Budget, Constant
-from hetrisk.core.numerics.rows import BoolArray, IntArray, Rows, RowSource
+from hetrisk.core.numerics.rows import BoolArray, Held, IntArray, Rows, RowSource
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSEARCHED, UNSTABLE
 from hetrisk.core.sources.copies import LabelCopy
 from hetrisk.core.sources.effect import Effect
@@ -26,6 +26,9 @@ from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 
 QUESTION_ROWS: Budget[int] = 10_000  # rows the questions are asked of, before all rows confirm
 SEED: Constant[int] = 0  # of that sample, and of the order of its rows
+
+PARTS: Budget[int] = 5  # of the sample, one of which is missing where it is asked again
+REPEATS: Budget[int] = 2  # of the questions, at most, where a set of columns is to leave
 
 QUESTIONS: tuple[Question[Any], ...] = (Effect(), Proxy(), Hidden(), LabelCopy())
 
@@ -65,6 +68,31 @@ def ask(
         findings.append(finding)
         leave = leave | finding.against
     return _answer(leave, constant, tuple(findings))
+
+
+def leaves_again(
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    keep: BoolArray,
+    level: float,
+    leave: BoolArray,
+) -> BoolArray:
+    """(d,) columns that leave where the same is asked of four fifths of the rows, once or twice.
+
+    What a test finds narrowly, or a set of columns cures narrowly, hangs on a few of the rows. The
+    second time another fifth of the sample is missing; it is not asked where all that is to
+    ``leave`` (d,) has left the first time.
+    """
+    sample = _in_order(rows.sample(QUESTION_ROWS, SEED))
+    part, again = np.arange(len(sample)) % PARTS, np.zeros_like(leave)
+    for missing in range(REPEATS):
+        chosen = part != missing
+        some = Rows(sample.X[chosen], sample.y[chosen], sample.weight[chosen])
+        again |= ask(Held(some), family, groups, keep, level).leave
+        if again[leave].all():
+            break
+    return again
 
 
 def _answer(leave: BoolArray, constant: BoolArray, findings: tuple[Finding, ...]) -> Answer:
