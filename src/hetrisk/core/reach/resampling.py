@@ -68,11 +68,7 @@ def _of_folds(
     for i, (part, often) in enumerate(zip(cells, times, strict=True)):
         J, F = part.weight.shape
         often = np.broadcast_to(often, (len(often), J, F))
-        # A row drawn twice has twice the weight and four times its square: the effective rows of a
-        # resample are about half of all, since it is as far again from the rows as these are from
-        # where they came from.
-        weight = (often * part.weight).sum(axis=2)
-        square = (often**2 * part.square).sum(axis=2)
+        weight, square = ((often * sums).sum(axis=2) for sums in (part.weight, part.square))
         gram = often.swapaxes(0, 1) @ part.gram.reshape(J, F, -1)
         shape = (len(often), J, *part.gram.shape[2:])
         phi = environments.phi[environments.partition == i].mean()
