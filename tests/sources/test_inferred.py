@@ -51,6 +51,7 @@ def test_a_set_that_does_not_leave_again_stays(monkeypatch):
         model = HRMRegressor().fit(*flips())
     assert model.verdict_ == "unstable"
     assert model.support_.all()
+    assert model.evidence_.reason[0] == "Kept: that it leaves does not hold on other rows."
 
 
 @pytest.mark.parametrize(("left", "times"), [([True, False], 1), ([False, True], 2)])

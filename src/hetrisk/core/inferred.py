@@ -44,7 +44,7 @@ def search_inferred(
     if refused is None:
         return replace(found, reason=_answer_reason(answer, found, groups, settings))
     verdict, why = refused
-    kept = replace(_all_kept(rows, family, answer, findings), verdict=verdict)
+    kept = _all_kept(rows, family, answer, findings, verdict)
     plain = priced(rows, family, groups, settings, kept)
     return replace(plain, reason=f"{_sentences(answer)} {why}")
 
@@ -107,16 +107,24 @@ def _asked_again(
     )
 
 
-def _all_kept(rows: RowSource, family: Family, answer: Answer, findings: Findings) -> Findings:
+WHY_KEPT = {
+    HOMOGENEOUS: "Kept: leaving it out does not pay within the reach.",
+    UNSTABLE: "Kept: that it leaves does not hold on other rows.",
+}
+
+
+def _all_kept(
+    rows: RowSource, family: Family, answer: Answer, findings: Findings, verdict: str
+) -> Findings:
     """The same findings, acted upon in no way."""
-    full = np.ones_like(findings.support)
-    beyond = "Kept: leaving it out does not pay within the reach."
+    full, kept = np.ones_like(findings.support), WHY_KEPT[verdict]
     return replace(
         findings,
+        verdict=verdict,
         support=full,
         gates=full.astype(np.float64),
         partition=one_environment(rows, family),
-        reasons=tuple(beyond if answer.leave[j] else _why(answer, j) for j in range(len(full))),
+        reasons=tuple(kept if answer.leave[j] else _why(answer, j) for j in range(len(full))),
         sources=tuple(replace(source, used=False) for source in findings.sources),
         assumed=np.zeros_like(full),
     )
