@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from hetrisk import HRMRegressor
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.numerics.rows import Rows
-from hetrisk.core.reach import forms, resampling, weights
+from hetrisk.core.reach import forms, resampling
 from hetrisk.core.reach.anchor import anchor_fit
 from hetrisk.core.reach.columns import choose_columns, take_back_path
-from hetrisk.core.reach.curve import Line, break_even, model_line
+from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.core.reach.directions import choose_strength, fit_directions, significant
 from hetrisk.core.reach.forms import refit_columns
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
@@ -27,7 +26,6 @@ from hetrisk.core.reach.resampling import halves, resamples
 from hetrisk.core.reach.set_errors import evaluate_path, evaluate_sets
 from hetrisk.core.reach.sweep import SweptFit
 from hetrisk.core.reach.thresholds import REACH_THRESHOLDS
-from hetrisk.core.reach.weights import fit_weighted, heaviest, weight_gains
 
 from .made import cells_of, table
 
@@ -103,33 +101,21 @@ def test_a_resample_is_its_environments_on_their_own():
     cells = cells_of(X, y, codes)
     environments = heterogeneity(cells, 1).environments
     sides = halves([cells], environments)
-    weighted, directions = fit_weighted(sides, FULL, 2.0), fit_directions(sides, 2.0)
-    for i, alone in enumerate(sides.each()):
-        fit = fit_weighted(alone, FULL, 2.0)
-        assert np.allclose(fit.coef, weighted.coef[i], atol=1e-10)
-        assert np.allclose(fit.multipliers, weighted.multipliers[i], atol=1e-10)
+    pooled, directions = fit_set(sides, FULL).coef[:, 0], fit_directions(sides, 2.0)
+    for i in range(len(sides.rows)):
+        alone = sides.some(i)
+        coef = fit_set(alone, FULL).coef[0]
+        assert np.allclose(coef, pooled[i], atol=1e-10)
         assert np.allclose(fit_directions(alone, 2.0), directions[i], atol=1e-10)
-        shift = gradient_shift(alone, fit.coef)
-        assert np.allclose(shift, gradient_shift(sides, weighted.coef)[i], atol=1e-10)
-
-
-def test_weights_do_not_depend_on_whether_halves_are_fitted_side_by_side(monkeypatch):
-    X, y, codes = table(flip=2.0)
-    cells = cells_of(X, y, codes)
-    sides = halves([cells], heterogeneity(cells, 1).environments)
-    together = fit_weighted(sides, FULL, 2.0)
-    monkeypatch.setattr(weights, "BATCH", 0)
-    apart = fit_weighted(sides, FULL, 2.0)
-    assert apart.multipliers.any()
-    assert np.allclose(apart.coef, together.coef, atol=1e-10)
-    assert np.allclose(apart.multipliers, together.multipliers, atol=1e-10)
+        shift = gradient_shift(alone, coef)
+        assert np.allclose(shift, gradient_shift(sides, pooled)[i], atol=1e-10)
 
 
 def test_errors_without_an_environment_are_those_of_a_fit_to_the_other_rows():
     """All are left out side by side; the model is plain ERM on all columns, and by rows."""
     X, y, codes = table(flip=2.0, K=4)
     environments = heterogeneity(cells_of(X, y, codes), 1).environments
-    refit = partial(refit_columns, rivals=FULL[None], reach=2.0, strength=0.0)
+    refit = partial(refit_columns, rivals=FULL[None], reach=2.0)
     scores = leave_one_out(environments, refit, ("a", "b", "c", "d"))
     assert [score.label for score in scores] == ["a", "b", "c", "d"]
     Z = np.column_stack([np.ones(len(y)), X])
@@ -250,76 +236,6 @@ def test_the_path_back_is_nested_and_ends_with_all_columns():
     assert len(path) == 4
     assert all((a <= b).all() for a, b in pairwise(path))
     assert path[-1].all()
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.floats(0, 5), st.floats(0, 3))
-def test_the_weighted_fit_is_never_worse_than_the_pooled_fit(seed, reach, flip):
-    """By what it minimises: risk and k^2 times the regret of those that suffer most."""
-    X, y, codes = table(seed, flip=flip)
-    environments = heterogeneity(cells_of(X, y, codes), 1).environments
-    fits = fit_set(environments, FULL)
-    found = fit_weighted(environments, FULL, reach)
-    weighted, pooled = (
-        weights._objective(environments, fits, coef, reach) for coef in (found.coef, fits.coef[0])
-    )
-    assert weighted <= pooled + 1e-9
-    assert found.multipliers.sum() <= 1.0 + 1e-9
-
-
-def test_the_weighted_fit_is_least_squares_on_weighted_rows():
-    X, y, codes = table(flip=2.0)
-    environments = heterogeneity(cells_of(X, y, codes), 1).environments
-    found = fit_weighted(environments, FULL, 2.0)
-    line = model_line(environments, found.coef, FULL)
-    assert line.expected(np.array([2.0]))[0] < fit_set(environments, FULL).expected(2.0)
-    extra = 1.0 + 4.0 * (found.multipliers / environments.share)[codes]
-    Z = np.column_stack([np.ones(len(y)), X]) * np.sqrt(extra)[:, None]
-    by_rows = np.linalg.lstsq(Z, y * np.sqrt(extra), rcond=None)[0]
-    assert np.allclose(found.coef[:, 0], by_rows, atol=1e-3)
-    assert not fit_weighted(environments, FULL, 0.0).multipliers.any()
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.lists(st.tuples(st.floats(-5, 5), st.floats(0.01, 1)), min_size=1, max_size=8),
-    st.floats(0.05, 1.0),
-)
-def test_the_tail_is_what_a_linear_programme_finds(pairs, tail):
-    values, share = map(np.array, zip(*pairs, strict=True))
-    share = share / share.sum()
-    most = share / tail
-    bounds = [(0.0, m) for m in most]
-    found = linprog(-values, A_ub=np.ones((1, len(values))), b_ub=[1.0], bounds=bounds)
-    weights = heaviest(values, most)
-    assert weights @ values == pytest.approx(-found.fun, abs=1e-7)
-    assert weights.sum() <= 1.0 + 1e-12
-    assert (weights <= most + 1e-12).all()
-
-
-def test_one_odd_environment_of_twenty_does_not_own_the_fit():
-    """The row weights are bounded by the tail, whatever one environment asks for."""
-    rng = np.random.default_rng(0)
-    X, codes = rng.standard_normal((4000, 2)), np.repeat(np.arange(20), 200)
-    y = X @ [1.0, 1.0] - 6.0 * (codes == 7) * X[:, 0] + 0.5 * rng.standard_normal(4000)
-    environments = heterogeneity(cells_of(X, y, codes), 1).environments
-    found = fit_weighted(environments, np.ones(2, dtype=bool), 2.0)
-    assert found.multipliers[7] == pytest.approx(environments.share[7] / REACH_THRESHOLDS.tail)
-    assert found.coef[1, 0] > 0.0
-
-
-def test_weights_pay_where_a_minority_differs_and_not_where_noise_does():
-    rng = np.random.default_rng(1)
-    X, codes = rng.standard_normal((2000, 4)), (rng.random(2000) < 0.85).astype(int)
-    y = X.sum(axis=1) + 3.0 * (codes == 0) * X[:, 0] + rng.standard_normal(2000)
-
-    def pays(target):
-        cells = cells_of(X, target, codes)
-        sides = halves([cells], heterogeneity(cells, 1).environments)
-        return weight_gains(sides, FULL, 2.0).mean() > 0.0
-
-    assert pays(y)
-    assert sum(pays(rng.permutation(y)) for _ in range(20)) <= 12  # a coin, and weights lose it
 
 
 def test_leaving_out_what_moves_removes_its_regret_and_leaving_out_the_rest_does_not():

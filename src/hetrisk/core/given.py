@@ -6,7 +6,6 @@ p-values are corrected by Holm's rule. Those that differ beyond chance are used 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -112,7 +111,6 @@ def decide_given(
         moments=first.proposal.merged.cells.moments(1) if linear else None,
         directions=decision.coef[1:] if shrunk else None,
         offsets=decision.coef[0] if shrunk else None,
-        row_factors=_row_factors(decision.multipliers, environments, used, settings.reach),
     )
 
 
@@ -137,26 +135,18 @@ def _decision(
         settings,
         error_unit(family),
         chance=None if used[0].used else used[0].p_value,
-        measure=_measure(rows, family, environments, used, settings.reach),
+        measure=_measure(rows, family),
     )
 
 
-def _measure(
-    rows: RowSource,
-    family: Family,
-    environments: Environments,
-    used: list[TestedSource],
-    reach: float,
-) -> Measure | None:
+def _measure(rows: RowSource, family: Family) -> Measure | None:
     """For labels: the squared error of a model out of fold."""
     brier = BrierScores.of(rows, family)
     if brier is None:
         return None
 
-    def measure(support: BoolArray, scores: FloatArray | None, multipliers: FloatArray) -> float:
-        if scores is not None:
-            return brier.directions(scores)
-        return brier.columns(support, _row_factors(multipliers, environments, used, reach))
+    def measure(support: BoolArray, scores: FloatArray | None) -> float:
+        return brier.columns(support) if scores is None else brier.directions(scores)
 
     return measure
 
@@ -288,39 +278,3 @@ def _partition(rows: RowSource, family: Family, tested: TestedSource) -> Partiti
 def _no_mixture(K: int, family: Family) -> MixtureParameters:
     empty = np.zeros((K, 0))
     return MixtureParameters(np.full(K, 1.0 / K), empty, np.zeros(K), np.ones(K), family)
-
-
-@dataclass(frozen=True)
-class RowFactors:
-    """How many times a row counts: 1 + k^2 w_e / share_e, summed over the partitions."""
-
-    assignments: tuple[Assignment, ...]
-    extra: tuple[FloatArray, ...]
-
-    def __call__(self, rows: Rows) -> FloatArray:
-        """(n,) factors."""
-        factor = np.ones(len(rows))
-        for assignment, extra in zip(self.assignments, self.extra, strict=True):
-            shares = assignment.shares(rows)
-            if shares is None:
-                factor += np.append(extra, 0.0)[assignment.codes(rows)]
-            else:
-                factor += shares @ extra
-        return factor
-
-
-def _row_factors(
-    multipliers: FloatArray, environments: Environments, used: list[TestedSource], reach: float
-) -> Callable[[Rows], FloatArray] | None:
-    """How many times each row counts, from the multipliers of the environments; None for once."""
-    if not multipliers.any():
-        return None
-    # A row of environment e counts 1 + k^2 w_e / share_e times (`hetrisk.core.reach.weights`).
-    each = reach**2 * multipliers / environments.share
-    extra = []
-    for i, tested in enumerate(used):
-        held = tested.proposal.merged.cells.held
-        factors = np.zeros(len(held))
-        factors[held] = each[environments.partition == i]
-        extra.append(factors)
-    return RowFactors(tuple(t.proposal.assignment for t in used), tuple(extra))

@@ -15,7 +15,7 @@ import numpy as np
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.partition import Partition
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
 
 INVARIANT = "invariant"  # columns left out, or directions shrunk: the model pays at the reach
 HOMOGENEOUS = "homogeneous"  # searched, nothing usable: plain ERM
@@ -315,7 +315,6 @@ class SearchResult:
     history : the steps of the search.
     coef, intercept : the linear model, (d,) and a float, or (C, d) and (C,) for C > 2 classes;
         None to leave the refit on ``support`` to the estimator.
-    row_factors : how many times each row counts in that refit; None for once.
     moments : of (x, y) in each environment, where the target is one number; None otherwise.
     directions, offsets : (d, t) and (t,) linear scores to use in place of columns; None for
         columns.
@@ -337,7 +336,6 @@ class SearchResult:
     history: tuple[HistoryRecord, ...]
     coef: FloatArray | None = None
     intercept: FloatArray | float | None = None
-    row_factors: Callable[[Rows], FloatArray] | None = None
     directions: FloatArray | None = None
     offsets: FloatArray | None = None
     moments: Moments | None = None

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, _fit_context, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.blocks import as_blocks as as_far_blocks
@@ -36,7 +36,6 @@ from hetrisk.estimators.checks import feature_gates, workers
 from hetrisk.estimators.environments import linear_losses, model_losses, summarise
 from hetrisk.estimators.final import (
     FINAL_ROWS,
-    Reweigh,
     few_rows,
     fit_estimator,
     linear_fit,
@@ -327,10 +326,6 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             self.final_estimator_ = self._linear_model()
             return
         sample = rows.sample(FINAL_ROWS if not isinstance(rows, ArrayBlocks) else rows.n_rows, 0)
-        if found.row_factors is not None and has_fit_parameter(
-            self.final_estimator, "sample_weight"
-        ):
-            sample = Reweigh(found.row_factors)(sample)
         target = self._labels(sample.y)
         self.final_estimator_ = fit_estimator(self.final_estimator, sample, self.support_, target)
 

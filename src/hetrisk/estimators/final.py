@@ -6,7 +6,6 @@ By default a linear or logistic model, kept as a scikit-learn `LinearRegression`
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,16 +36,13 @@ def linear_fit(
     """Coefficients and intercept of the linear model of a search, on standardised rows.
 
     The search's own, where it gives them; else a refit on the support, or on the directions, by
-    least squares or logistic regression, rows counted as the search says. On all columns, all
-    rows counting alike, that is ``plain``.
+    least squares or logistic regression. On all columns that is ``plain``.
     """
     if found.coef is not None and found.intercept is not None:
         return found.coef, np.asarray(found.intercept, dtype=float)
-    if found.row_factors is not None:
-        rows = rows.viewed(Reweigh(found.row_factors))
     if found.directions is not None and found.offsets is not None:
         return _direction_fit(rows, family, found.directions, found.offsets)
-    if found.row_factors is None and found.support.all():
+    if found.support.all():
         return plain
     return plain_fit(rows, family, found.support)
 
@@ -95,16 +91,6 @@ def _direction_fit(
         return directions[:, 0], np.asarray(offsets[0])
     coef, intercept = plain_fit(rows.viewed(Project(directions), directions.shape[1]), family)
     return coef @ directions.T, intercept
-
-
-@dataclass(frozen=True)
-class Reweigh:
-    """Rows with their weights multiplied."""
-
-    factors: Callable[[Rows], FloatArray]
-
-    def __call__(self, rows: Rows) -> Rows:
-        return replace(rows, weight=rows.weight * self.factors(rows))
 
 
 @dataclass(frozen=True)

@@ -89,8 +89,8 @@ class HRMRegressor(RegressorMixin, HRMBase):
     erm_coef_, erm_intercept_ : array, float
         Those of plain ERM.
     verdict_ : {"invariant", "homogeneous", "unstable", "unsearched"}
-        What was found. Only "invariant" differs from plain ERM: columns left, directions were
-        shrunk, or environments that suffer count more.
+        What was found. Only "invariant" differs from plain ERM: columns left, or directions
+        were shrunk.
     verdict_reason_ : str
         The same in a few sentences.
     evidence_ : `hetrisk.core.result.Evidence`

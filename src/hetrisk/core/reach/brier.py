@@ -8,8 +8,7 @@ errors of probabilities (Brier scores).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -32,18 +31,16 @@ def brier_losses(family: Family, y: FloatArray, eta: FloatArray) -> FloatArray:
     return losses
 
 
-def out_of_fold_brier(rows: Rows, family: Family, factor: FloatArray | None = None) -> float:
+def out_of_fold_brier(rows: Rows, family: Family) -> float:
     """Mean Brier score of logistic regression on rows it was not fitted to.
 
     The penalty is that of the model that is handed over, ``C = 1`` on standardised columns.
-    ``factor`` (n,) is how many times each row counts in the fit, not in the mean.
     """
-    counted = rows if factor is None else replace(rows, weight=rows.weight * factor)
-    ridge = 1.0 / max(float(counted.weight.sum()), TINY)
+    ridge = 1.0 / max(float(rows.weight.sum()), TINY)
     # Four fifths of the rows have nearly the fit of all: Newton starts there.
-    whole = fit_glm(Held(counted), family, ridge=ridge)
+    whole = fit_glm(Held(rows), family, ridge=ridge)
     parts = fit_glms(
-        Held(counted), family, partial(_others, n=N_FOLDS), ridge=ridge, starts=(whole,) * N_FOLDS
+        Held(rows), family, partial(_others, n=N_FOLDS), ridge=ridge, starts=(whole,) * N_FOLDS
     )
     fold = folds(rows, N_FOLDS)
     coef = np.array([part.coef for part in parts])  # (F, o, d)
@@ -73,12 +70,9 @@ class BrierScores:
         """For labels; numbers have their error from moments."""
         return None if family.closed_form else cls(rows.sample(MOST_ROWS, 0), family)
 
-    def columns(
-        self, columns: BoolArray, factors: Callable[[Rows], FloatArray] | None = None
-    ) -> float:
-        """Mean Brier score of the model on some columns, rows counted as ``factors`` says."""
-        factor = None if factors is None else factors(self.rows)
-        return out_of_fold_brier(self._with(self.rows.X[:, columns]), self.family, factor)
+    def columns(self, columns: BoolArray) -> float:
+        """Mean Brier score of the model on some columns."""
+        return out_of_fold_brier(self._with(self.rows.X[:, columns]), self.family)
 
     def directions(self, coef: FloatArray) -> float:
         """Mean Brier score of the model on the linear scores (p, t), constant first."""

@@ -33,9 +33,8 @@ from hetrisk.core.thresholds import THRESHOLDS
 LISTED: Constant[int] = 5  # columns named in a sentence
 MAJORITY: Constant[float] = 0.5  # of the resamples
 LARGEST: Constant[float] = 9.99  # change of an error that a sentence tells in full
-# Measures the squared error of a model: its columns, its linear scores in place of them (or None),
-# and how much more each environment counts.
-Measure = Callable[[BoolArray, FloatArray | None, FloatArray], float]
+# Squared error of a model: its columns, and its linear scores in place of them, if it has any.
+Measure = Callable[[BoolArray, FloatArray | None], float]
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,12 @@ class Decision:
     ----------
     support : (d,) columns to use.
     coef : (p, t) linear model of the (indicators of the) target, constant first.
-    multipliers : (K,) how much more each environment counts (`hetrisk.core.reach.weights`).
     verdict, reason : in a word, and in a sentence or two.
     evidence, curve, stability, agreement, leave_one_out : see `hetrisk.core.result.SearchResult`.
     """
 
     support: BoolArray
     coef: FloatArray
-    multipliers: FloatArray
     verdict: str
     reason: str
     evidence: Evidence
@@ -110,7 +107,6 @@ def decide(
     return Decision(
         support=found.support,
         coef=found.coef,
-        multipliers=found.multipliers,
         verdict=verdict,
         reason=reason,
         evidence=_evidence(choice, found.support, p_value, groups, settings),
@@ -209,10 +205,10 @@ def _evidence(
 
 def _start(measure: Measure, model: Model, plain: Model) -> tuple[float, float]:
     """Squared errors of a model and of plain ERM, which is measured once where it is the model."""
-    base = measure(plain.support, None, plain.multipliers)
-    if model.support.all() and not (model.dense or model.multipliers.any()):
+    base = measure(plain.support, None)
+    if model.support.all() and not model.dense:
         return base, base
-    return measure(model.support, model.coef if model.dense else None, model.multipliers), base
+    return measure(model.support, model.coef if model.dense else None), base
 
 
 def _verdict(
@@ -229,7 +225,7 @@ def _verdict(
     at = int(np.searchsorted(drawn.reach, settings.reach))
     gain = 1.0 - drawn.error[at] / max(drawn.error_erm[at], TINY)
     price = drawn.error[0] / max(drawn.error_erm[0], TINY) - 1.0
-    differs = f"{len(found.multipliers)} environments differ beyond chance"
+    differs = f"{len(choice.problem.environments.rows)} environments differ beyond chance"
     if not (found.support & varies).any():
         return UNSTABLE, f"{differs}, and no column predicts alike in all of them."
     if drawn.break_even > settings.reach or gain <= 0:
@@ -240,14 +236,12 @@ def _verdict(
     doubt = unsteady(found.where, found.agreement, left, stability, groups, settings)
     if doubt:
         return UNSTABLE, f"{differs}, but {doubt}"
-    if not form.leaves_columns:
-        what = form.sentence
-    elif left.any():
+    if form.leaves_columns:
         which = listed(left, groups, settings)
         gone, all_of_them = (len(np.unique(groups[some])) for some in (left, varies))
         what = f"{gone} of {all_of_them} columns left out ({which})"
     else:
-        what = "No column is left out; the environments that suffer most count more"
+        what = form.sentence
     cost = f"costs {price:.1%} more error" if price > 0 else "costs nothing"
     return INVARIANT, (
         f"{what}: {differs}. At reach {settings.reach:g} the error to expect is {gain:.0%} lower "
@@ -275,8 +269,8 @@ def unsteady(
         what = "in most resamples other columns would leave"
     else:
         return ""
-    doubt = listed(doubted, groups, settings) or "the weights of the environments"
-    return f"the answer does not hold on other rows: {what}. In doubt: {doubt}."
+    doubt = f" In doubt: {listed(doubted, groups, settings)}." if doubted.any() else ""
+    return f"the answer does not hold on other rows: {what}.{doubt}"
 
 
 def _refused(choice: _Choice, groups: IntArray, settings: SearchSettings) -> str:

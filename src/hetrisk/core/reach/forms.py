@@ -24,9 +24,8 @@ from hetrisk.core.reach.directions import (
 )
 from hetrisk.core.reach.leave_one_out import Refit
 from hetrisk.core.reach.regret import Environments, fit_set
-from hetrisk.core.reach.resampling import ResampledSets, halves
+from hetrisk.core.reach.resampling import ResampledSets
 from hetrisk.core.reach.set_errors import evaluate_sets
-from hetrisk.core.reach.weights import fit_weighted, weight_gains
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Model:
 
     Attributes
     ----------
-    support, coef, multipliers : see `hetrisk.core.reach.decision.Decision`.
+    support, coef : see `hetrisk.core.reach.decision.Decision`.
     line : its E_k; lines : the same, and that of plain ERM, on resampled rows.
     agreement : share of other rows on which it pays; where : the same in words.
     refit : fits it to other environments.
@@ -67,7 +66,6 @@ class Model:
 
     support: BoolArray
     coef: FloatArray
-    multipliers: FloatArray
     line: Line
     lines: tuple[Line, Line]
     agreement: float
@@ -77,35 +75,28 @@ class Model:
 
 
 def columns(problem: DecisionProblem) -> Model:
-    """Leave columns out, and answer to the rows that suffer most on those that stay."""
+    """Leave columns out: least squares on those that stay."""
     support, resampled = problem.resampled.sets[problem.at], problem.resampled
-    gains = weight_gains(halves(problem.cells, problem.environments), support, problem.reach)
-    # They are used where they pay on rows they were not fitted to.
-    strength = problem.reach if gains.mean() > 0.0 else 0.0
-    fit = fit_weighted(problem.environments, support, strength)
+    coef = fit_set(problem.environments, support).coef[0]
     agreement = resampled.agreement(problem.at, problem.full)
-    resamples = _in_resamples(agreement, len(resampled.expected))
     return Model(
         support,
-        fit.coef,
-        fit.multipliers,
-        model_line(problem.environments, fit.coef, support),
+        coef,
+        model_line(problem.environments, coef, support),
         resampled.lines(problem.at, problem.full),
         agreement,
-        _on_halves(gains) if support.all() else resamples,
-        partial(refit_columns, rivals=problem.rivals, reach=problem.reach, strength=strength),
+        _in_resamples(agreement, len(resampled.expected)),
+        partial(refit_columns, rivals=problem.rivals, reach=problem.reach),
     )
 
 
-def refit_columns(
-    rest: Environments, rivals: BoolArray, reach: float, strength: float
-) -> FloatArray:
-    """Choose anew among the best sets met, and the weights anew, as strong as they were."""
+def refit_columns(rest: Environments, rivals: BoolArray, reach: float) -> FloatArray:
+    """Choose anew among the best sets met."""
     full = int(rivals.all(axis=1).argmax())
     best = evaluate_sets(rest, rivals).best(reach, full)
     coef = np.empty((len(best), 1 + rest.n_columns, rest.n_targets))
     for i in np.unique(best):
-        coef[best == i] = fit_weighted(rest.some(best == i), rivals[i], strength).coef
+        coef[best == i] = fit_set(rest.some(best == i), rivals[i]).coef[:, 0]
     return coef
 
 
@@ -123,7 +114,6 @@ def directions(problem: DecisionProblem) -> Model:
     return Model(
         np.ones(environments.n_columns, dtype=bool),
         coef,
-        np.zeros(len(environments.rows)),
         direction_line(environments, coef),
         lines,
         agreement,
@@ -140,7 +130,6 @@ def plain(problem: DecisionProblem) -> Model:
     return Model(
         full,
         coef,
-        np.zeros(len(problem.environments.rows)),
         model_line(problem.environments, coef, full),
         problem.resampled.lines(problem.full, problem.full),
         1.0,
@@ -151,11 +140,6 @@ def plain(problem: DecisionProblem) -> Model:
 
 def _in_resamples(agreement: float, count: int) -> str:
     return f"in {agreement * count:.0f} of {count} resamples"
-
-
-def _on_halves(gains: FloatArray) -> str:
-    paid = int((gains > 0.0).sum())
-    return f"on {paid} of {len(gains)} halves of the rows it was not fitted to"
 
 
 @dataclass(frozen=True)

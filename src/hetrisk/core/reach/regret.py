@@ -107,10 +107,6 @@ class Environments:
             phi=np.where(absent, 0.0, self.phi),
         )
 
-    def each(self) -> list[Environments]:
-        """The resamples, each on its own."""
-        return [self.some(i) for i in range(len(self.rows))]
-
     def some(self, chosen: BoolArray | int) -> Environments:
         """Some of the resamples, or one on its own."""
         parts = ("gram", "rows", "share", "pooled", "phi")

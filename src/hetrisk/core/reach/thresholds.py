@@ -12,11 +12,6 @@ from hetrisk.core.numerics.named_numbers import conventional, measured, threshol
 class ReachThresholds:
     """What the decision, and the band about its curve, go by."""
 
-    tail: float = threshold(
-        0.5,
-        "share of the rows, those that suffer most, that the weights of environments answer to",
-        measured("docs/research/reach.md: 0 harms 11 of 72 splits of real tables, 0.5 harms 4"),
-    )
     spread: float = threshold(
         0.4,
         "spread of the log squared errors of environments before any are seen",
