@@ -272,6 +272,19 @@ def test_environments_and_hints_are_used_together():
     assert np.array_equal(together.environments_, site)
 
 
+def test_numbers_that_merely_number_the_sites_fall_into_kinds_too():
+    """Thin sites of two kinds, numbered at random: neighbours have nothing in common."""
+    rng = np.random.default_rng(0)
+    site = rng.integers(0, 40, 1200)
+    flips = rng.random(40) < 0.3
+    X = rng.standard_normal((1200, 4))
+    y = X[:, :3].sum(axis=1) + np.where(flips[site], -1.5, 1.5) * X[:, 3]
+    y += 0.3 * rng.standard_normal(1200)
+    model = HRMRegressor().fit(X, y, environments=site)
+    assert model.support_.tolist() == [True, True, True, False]
+    assert all(label.startswith("kind") for label in model.environment_labels_)
+
+
 def test_environments_of_many_levels_say_which_they_hold():
     rng = np.random.default_rng(0)
     site, X = np.repeat(np.arange(40), 30), rng.standard_normal((1200, 6))

@@ -58,7 +58,7 @@ def test_sources(
     """
     proposals = [hinted(rows, family, column) for column in settings.hints]
     if settings.environments is not None:
-        proposals.insert(0, [named(rows, family, settings.environments, settings.cells)])
+        proposals.insert(0, named(rows, family, settings.environments, settings.cells))
     best: list[tuple[Proposal, Heterogeneity, float]] = []
     for several in proposals:
         found = [heterogeneity(p.merged.cells, family.n_targets) for p in several]

@@ -61,7 +61,7 @@ def recommend(
         else str,
         "How stable the choice is": partial(_stable, features, left, final.n_resamples_)
         if left or not changed
-        else str,  # of weights and directions the search's own words tell
+        else str,  # of directions the search's own words tell
         "What is assumed, not shown": partial(_assumed, final, left),
     }
     searched = final.verdict_ != UNSEARCHED

@@ -6,7 +6,14 @@ from hetrisk.core.numerics.cells import Assignment, CellMoments, cell_moments
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import RowSource
 from hetrisk.core.result import NamedEnvironments
-from hetrisk.core.sources.levels import Carried, Levels, merge_ordered, merge_unordered, n_folds
+from hetrisk.core.sources.levels import (
+    Carried,
+    Levels,
+    Merged,
+    merge_ordered,
+    merge_unordered,
+    n_folds,
+)
 from hetrisk.core.sources.proposal import NAMED, Proposal, proposed
 
 NAME = "environments"
@@ -21,19 +28,28 @@ def assignment(labels: NamedEnvironments) -> Assignment:
 
 def named(
     rows: RowSource, family: Family, labels: NamedEnvironments, known: CellMoments | None = None
-) -> Proposal:
+) -> list[Proposal]:
     """The partition that the labels make; where they are too many, neighbours or kinds of them.
+
+    Numbers may be years, of which neighbours are alike, or merely number the sites: where they have
+    to be merged, both are proposed.
 
     ``known`` are the moments of the labels by fold, where they are at hand.
     """
     names, base, cells = labels.names, assignment(labels), known
     if cells is None:
         cells = cell_moments(rows, family, base, n_folds(len(names)))
-    if labels.ordered:
-        merged = merge_ordered(cells, names, len(names))
-    else:
-        merged = merge_unordered(cells, names, family.n_targets)
-    none = merged.in_none(names)
-    alike = len(merged.names) + int((merged.lookup < 0).sum()) == len(names)
-    how = "as named" if alike else f"{len(names)} labels merged"
-    return proposed(NAME, NAMED, f"{how}{none}", base, merged)
+    merges = [merge_ordered(cells, names, len(names))] if labels.ordered else []
+    if not (merges and _alike(merges[0], names)):
+        merges.append(merge_unordered(cells, names, family.n_targets))
+    return [_proposal(merged, names, base) for merged in merges]
+
+
+def _alike(merged: Merged, names: tuple[str, ...]) -> bool:
+    """Whether every label is an environment, or in none for want of rows."""
+    return len(merged.names) + int((merged.lookup < 0).sum()) == len(names)
+
+
+def _proposal(merged: Merged, names: tuple[str, ...], base: Assignment) -> Proposal:
+    how = "as named" if _alike(merged, names) else f"{len(names)} labels merged"
+    return proposed(NAME, NAMED, f"{how}{merged.in_none(names)}", base, merged)
