@@ -373,18 +373,56 @@ def test_resamples_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
     assert np.allclose(np.concatenate([part.gram for part in parts]), whole.gram)
 
 
+def line(risk, noise_gap, regret):
+    return Line(risk, noise_gap, np.array([regret]), np.array([risk]))
+
+
 @pytest.mark.parametrize(
     ("model", "plain", "reach"),
     [
-        ((1.1, 0.0), (1.0, 0.1), 1.0),
-        ((1.0, 0.0), (1.0, 0.1), 0.0),
-        ((1.1, 0.2), (1.0, 0.1), np.inf),
-        ((1.0, 0.0), (1.0, 0.0), 0.0),
+        ((1.1, 0.0, 0.0), (1.0, 0.0, 0.1), 1.0),
+        ((1.0, 0.0, 0.0), (1.0, 0.0, 0.1), 0.0),
+        ((1.1, 0.0, 0.2), (1.0, 0.0, 0.1), np.inf),
+        ((1.0, 0.0, 0.0), (1.0, 0.0, 0.0), 0.0),
+        ((1.1, 0.0, 0.0), (1.0, 0.2, 0.0), 0.5),  # quieter, and nothing else
+        ((1.1, 0.0, 0.0), (1.0, 0.05, 0.0), np.inf),
     ],
 )
 def test_break_even(model, plain, reach):
-    lines = [Line(risk, np.array([regret]), np.array([risk])) for risk, regret in (model, plain)]
-    assert break_even(*lines) == pytest.approx(reach)
+    assert break_even(line(*model), line(*plain)) == pytest.approx(reach)
+
+
+@settings(max_examples=200, deadline=None)
+@given(*(st.tuples(*(st.integers(low, 64) for low in (8, 0, 0))) for _ in range(2)))
+def test_from_the_break_even_on_the_model_errs_no_more(model, plain):
+    """And just before it, more: by a grid of reaches."""
+    ours, theirs = (line(*(part / 64 for part in parts)) for parts in (model, plain))
+    even = break_even(ours, theirs)
+    if np.isinf(even):
+        far = np.array([1e6])
+        assert ours.expected(far) > theirs.expected(far)
+        return
+    # The rest of a division by 64 is exact: equal means equal.
+    beyond = np.concatenate([np.linspace(even, 1.0 + even, 50), even + np.geomspace(1.0, 1e3, 20)])
+    gap = ours.expected(beyond) - theirs.expected(beyond)
+    assert (gap <= 1e-9 * (1.0 + beyond**2)).all()
+    if even > 1e-6:
+        before = np.array([even * (1.0 - 1e-6)])
+        assert ours.expected(before) >= theirs.expected(before) - 1e-12
+
+
+def test_at_reach_one_the_error_is_that_of_the_worst_environment_or_more():
+    """The future is all like one environment seen: its noise, and what the pooled fit loses."""
+    X, y, codes = table(n=3000, flip=1.0)
+    y = y + 2.0 * (codes == 1) * np.random.default_rng(0).standard_normal(len(y))
+    environments = environments_of(cells_of(X, y, codes), 1)
+    fits = fit_set(environments, FULL)
+    seen = risk_of(environments, fits.coef[0])[1:]
+    assert fits.expected(1.0) >= seen.max() - fits.chance.max()
+    assert fits.noise_gap > 2.0
+    assert fits.expected(0.5) == pytest.approx(fits.risk + 0.5 * fits.noise_gap + 0.25 * fits.worst)
+    # Rows that were placed by their noise: what environments err by tells how they were made.
+    assert fit_set(replace(environments, sorted_by_noise=True), FULL).noise_gap == 0.0
 
 
 def test_chance_takes_no_more_than_there_is_and_leaves_the_gap_between_sets():

@@ -21,7 +21,6 @@ from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.regret import Environments, fit_set, sparing
 from hetrisk.core.reach.resampling import RESAMPLES, resample_sets
 from hetrisk.core.reach.set_errors import evaluate_path
-from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import (
     BRIER,
     INVARIANT,
@@ -106,7 +105,8 @@ def priced(
 def _environments(
     cells: CellMoments, family: Family, support: BoolArray, null: tuple[Environments, ...]
 ) -> Environments:
-    environments = replace(environments_of(cells, family.n_targets), null=null)
+    environments = environments_of(cells, family.n_targets)
+    environments = replace(environments, null=null, sorted_by_noise=True)
     if not null:
         return environments
     return sparing(environments, [np.ones(environments.n_columns, dtype=bool), support])
@@ -151,13 +151,12 @@ def _curve(
     """The reach curve of least squares on the support."""
     coef = fit_set(environments, findings.support).coef[0]
     model = model_line(environments, coef, findings.support)
-    found = evaluate_path(environments, path)
     return reach_curve(
         environments,
         model,
         settings.reach,
         path,
-        Costs(found.risk, found.worst),
+        evaluate_path(environments, path).costs,
         lines,
         error_unit(family),
         _start(rows, family, findings),

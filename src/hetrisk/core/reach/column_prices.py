@@ -51,15 +51,14 @@ def _flips(environments: Environments, support: BoolArray, members: list[IntArra
     """Costs of the m sets in which one of the groups has changed sides."""
     if environments.null:  # what chance shows depends on the set: each is fitted from scratch
         fits = [fit_set(environments, _flipped(support, group)) for group in members]
-        return Costs(
-            np.array([float(fit.risk) for fit in fits]), np.array([fit.worst for fit in fits])
-        )
-    inside = np.array([support[group].all() for group in members])
-    state, found = SweptFit.of(environments, support), np.zeros((2, len(members)))
-    for side, costs in ((inside, state.without), (~inside, state.with_more)):
-        changed = costs([members[i] for i in np.flatnonzero(side)])
-        found[:, side] = changed.risk, changed.worst
-    return Costs(found[0], found[1])
+        parts = [(float(fit.risk), float(fit.noise_gap), fit.worst) for fit in fits]
+        return Costs(*np.array(parts).reshape(-1, 3).T)
+    inside = np.array([support[group].all() for group in members], dtype=bool)
+    state = SweptFit.of(environments, support)
+    sides = [np.flatnonzero(inside), np.flatnonzero(~inside)]
+    changes = (state.without, state.with_more)
+    costs = [c([members[i] for i in side]) for c, side in zip(changes, sides, strict=True)]
+    return Costs.concatenated(costs).some(np.argsort(np.concatenate(sides)))
 
 
 def _flipped(support: BoolArray, group: IntArray) -> BoolArray:

@@ -20,7 +20,7 @@ from hetrisk.core.numerics.floors import EQUAL
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.directions import direction_path
-from hetrisk.core.reach.regret import Environments, fit_set
+from hetrisk.core.reach.regret import Environments, expected_error, fit_set
 from hetrisk.core.reach.set_errors import evaluate_path
 from hetrisk.core.reach.sweep import Costs, SweptFit
 
@@ -28,6 +28,9 @@ from hetrisk.core.reach.sweep import Costs, SweptFit
 SINGLY: Budget[int] = 60
 SHARE: Budget[float] = 0.08  # of those in play
 RIVALS: Budget[int] = 12  # sets that compete again in every resample
+
+
+Cost = tuple[float, float, float]  # of one set: risk, noise gap, worst regret
 
 
 @dataclass(frozen=True)
@@ -108,25 +111,25 @@ class _Search:
         self.free = [np.flatnonzero(groups == g) for g in free]
         # A group is in a set, or not, with all its columns.
         self.first = np.array([members[0] for members in self.free], dtype=np.int64)
-        self.met: dict[bytes, tuple[float, float, BoolArray]] = {}
+        self.met: dict[bytes, tuple[Cost, BoolArray]] = {}
 
-    def note(self, columns: BoolArray, cost: tuple[float, float] | None = None) -> float:
-        """Remember a set and its cost, risk and worst regret; return what it comes to."""
+    def note(self, columns: BoolArray, cost: Cost | None = None) -> float:
+        """Remember a set and its cost; return what it comes to."""
         key = columns.tobytes()
         if key not in self.met:
             if cost is None:
                 fits = fit_set(self.environments, columns)
-                cost = float(fits.risk), fits.worst
-            self.met[key] = (*cost, columns.copy())
+                cost = float(fits.risk), float(fits.noise_gap), fits.worst
+            self.met[key] = (cost, columns.copy())
         return self._value(self.met[key])
 
-    def _value(self, found: tuple[float, float, BoolArray]) -> float:
-        return found[0] + self.reach**2 * found[1]
+    def _value(self, found: tuple[Cost, BoolArray]) -> float:
+        return float(expected_error(*found[0], self.reach))
 
     def ranked(self) -> tuple[BoolArray, Costs]:
         """All sets met, those with the least expected errors first, and their costs."""
-        risk, worst, sets = zip(*sorted(self.met.values(), key=self._value), strict=True)
-        return np.array(sets), Costs(np.array(risk), np.array(worst))
+        costs, sets = zip(*sorted(self.met.values(), key=self._value), strict=True)
+        return np.array(sets), Costs(*np.array(costs).T)
 
     def _groups(self, columns: BoolArray) -> list[IntArray]:
         """Free groups among some columns."""
@@ -171,13 +174,13 @@ class _Search:
             path.append(_with(path[-1], np.concatenate(waiting[start : start + count])))
         if len(path) > 1:
             found = evaluate_path(self.environments, np.array(path[1:]))
-            for columns, *cost in zip(path[1:], found.risk, found.worst, strict=True):
-                self.note(columns, (float(cost[0]), float(cost[1])))
+            for i, columns in enumerate(path[1:]):
+                self.note(columns, _only(found.costs, np.array([i])))
 
     def refined(self) -> BoolArray:
         """The best set met, improved by single steps until none helps."""
         first = min(self.met.values(), key=self._value)
-        value, best = self._value(first), first[2]
+        value, best = self._value(first), first[1]
         while True:
             state = SweptFit.of(self.environments, best)
             inside, outside = self._groups(best), self._groups(~best)
@@ -194,11 +197,12 @@ class _Search:
             value, best = found, changed
 
 
-def _only(costs: Costs, chosen: IntArray) -> tuple[float, float] | None:
+def _only(costs: Costs, chosen: IntArray) -> Cost | None:
     """Cost of the one step chosen; of several taken together it is not known."""
     if len(chosen) > 1:
         return None
-    return float(costs.risk[chosen[0]]), float(costs.worst[chosen[0]])
+    one = costs.some(int(chosen[0]))
+    return float(one.risk), float(one.noise_gap), float(one.worst)
 
 
 def _step(size: int) -> int:

@@ -10,7 +10,13 @@ from scipy.special import stdtrit
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.core.reach.regret import Environments, fit_set, regret_of, risk_of
+from hetrisk.core.reach.regret import (
+    Environments,
+    expected_error,
+    fit_set,
+    regret_of,
+    risk_of,
+)
 from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.reach.thresholds import REACH_THRESHOLDS
 from hetrisk.core.result import BRIER, ReachCurve
@@ -20,26 +26,27 @@ GRID: Constant[tuple[float, ...]] = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 
 
 @dataclass(frozen=True)
 class Line:
-    """E_k of one model: ``risk + k^2 regret``; ``own`` (K,) are the environments' own risks there.
+    """E_k of one model (`hetrisk.core.reach.regret`).
 
-    ``regrets`` (K,) are those of the environments, none below zero. A further axis before these
-    indexes resamples.
+    ``noise_gap`` is how far the noise of the noisiest environment lies above the mean; ``regrets``
+    (K,) are those of the environments, none below zero, and ``own`` (K,) their own risks. A further
+    axis before these indexes resamples.
     """
 
     risk: FloatArray | float
+    noise_gap: FloatArray | float
     regrets: FloatArray
     own: FloatArray
 
     def expected(self, reach: FloatArray) -> FloatArray:
         """(G,) squared error to expect."""
         worst = self.regrets.max(axis=-1, initial=0.0)
-        expected: FloatArray = np.add.outer(self.risk, np.zeros_like(reach))
-        expected += np.multiply.outer(worst, reach**2)
-        return expected
+        risk, gap = (np.asarray(part)[..., None] for part in (self.risk, self.noise_gap))
+        return expected_error(risk, gap, worst[..., None], reach)
 
     def rescaled(self, ratio: float) -> Line:
         """The same regrets, where the squared errors themselves are ``ratio`` times as large."""
-        return Line(ratio * self.risk, self.regrets, ratio * self.own)
+        return Line(ratio * self.risk, ratio * self.noise_gap, self.regrets, ratio * self.own)
 
     def each(self, reach: FloatArray) -> FloatArray:
         """(K, G) squared error in each environment, its own noise included."""
@@ -51,16 +58,27 @@ def model_line(environments: Environments, coef: FloatArray, columns: BoolArray)
     """Risk and regrets of a linear model (p, t) that uses some columns."""
     own = fit_set(environments, columns)
     regrets = np.maximum(regret_of(environments, coef, own) - own.chance, 0.0)
-    return Line(float(risk_of(environments, coef)[0]), regrets, own.own)
+    return Line(float(risk_of(environments, coef)[0]), own.noise_gap, regrets, own.own)
 
 
 def break_even(model: Line, plain: Line) -> float:
     """Smallest reach from which on the model's expected error is no more than plain ERM's."""
     price = float(model.risk) - float(plain.risk)
+    quieter = float(plain.noise_gap) - float(model.noise_gap)
     gain = float(plain.regrets.max(initial=0.0)) - float(model.regrets.max(initial=0.0))
-    if price <= 0.0:
-        return 0.0 if gain >= 0.0 else np.inf
-    return float(np.sqrt(price / gain)) if gain > 0.0 else np.inf
+    if gain < 0.0:
+        return np.inf
+    if price > quieter + gain:  # not yet at reach 1: from there on only regret grows
+        return float(np.sqrt((price - quieter) / gain)) if gain > 0.0 else np.inf
+    # It pays at reach 1; below, where h(k) = gain k^2 + quieter k - price is not negative.
+    root = quieter**2 + 4.0 * gain * price
+    if price > 0.0:  # in this form nothing cancels, and a gain of zero is no exception
+        return float(2.0 * price / (quieter + np.sqrt(root)))
+    if quieter >= 0.0 or root < 0.0 or gain == 0.0:
+        return 0.0
+    # It pays at 0 as well, and may not in between: a model can be cheaper and noisier.
+    larger = float((np.sqrt(root) - quieter) / (2.0 * gain))
+    return larger if larger <= 1.0 else 0.0
 
 
 def grid(reach: float) -> FloatArray:

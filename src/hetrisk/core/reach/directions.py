@@ -122,7 +122,9 @@ def direction_line(environments: Environments, coef: FloatArray) -> Line:
     """
     risk = risk_of(environments, coef)
     shifts = np.maximum(gradient_shift(environments, coef), 0.0)
-    return Line(risk[..., 0], shifts, risk[..., 1:])
+    # What an environment errs by beside the shift of its gradient is its noise.
+    gap = environments.noise_gap((risk[..., 1:] - shifts)[..., None], 0)[..., 0]
+    return Line(risk[..., 0], gap, shifts, risk[..., 1:])
 
 
 def direction_lines(cells: list[CellMoments], environments: Environments, strength: float) -> Line:
@@ -131,8 +133,5 @@ def direction_lines(cells: list[CellMoments], environments: Environments, streng
         direction_line(drawn, fit_directions(drawn, strength))
         for drawn in resamples(cells, environments)
     ]
-    risk, shifts, own = (
-        np.concatenate([getattr(batch, name) for batch in batches])
-        for name in ("risk", "regrets", "own")
-    )
-    return Line(risk, shifts, own)
+    names = ("risk", "noise_gap", "regrets", "own")
+    return Line(*(np.concatenate([getattr(batch, name) for batch in batches]) for name in names))

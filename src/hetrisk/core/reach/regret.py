@@ -6,9 +6,14 @@ columns S and that of environment e, beta_S and beta_Se, give the regret
     rho_e(S) = (beta_S - beta_Se)' A_e (beta_S - beta_Se),
 
 and if the mechanism moves k times as far from the average as it did in e, the loss is k^2 rho_e.
-So the squared error to expect at reach k is
+Environments differ in their noise as well: at reach 1 the future is all like one of them, and may
+be like the noisiest. So the squared error to expect at reach k is
 
-    E_k(S) = R(S) + k^2 max_e rho_e(S),   R(S) the pooled risk.
+    E_k(S) = R(S) + min(k, 1) max_e (sigma_e^2(S) - sigma^2(S)) + k^2 max_e rho_e(S),
+
+with R(S) the pooled risk, sigma_e^2 the risk of the environment's own fit and sigma^2 its mean.
+Where y given S is the same everywhere, both of the last terms vanish. Beyond what was seen only the
+mechanism moves on: of noise nobody knows in which direction, or how far.
 
 Where nothing differs, rho_e still has the mean phi sigma_e^2 |S| / n_e (1 - share_e): the noise of
 beta_Se less the part that the pooled fit shares. That is subtracted. phi is one for constant
@@ -49,6 +54,8 @@ class Environments:
         population: what they show is chance.
     spared : of what they show, that is not subtracted: chance never takes more than there is, and
         the gap between two sets of columns stays what it is.
+    sorted_by_noise : whether rows were placed by their targets: what environments err by then tells
+        how they were made.
     """
 
     gram: FloatArray
@@ -60,6 +67,7 @@ class Environments:
     phi: FloatArray
     null: tuple[Environments, ...] = ()
     spared: float = 0.0
+    sorted_by_noise: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -84,12 +92,25 @@ class Environments:
         ``own`` (K, m) are the risks of the environments' own fits.
         """
         rows, share, phi = (x[..., None] for x in (self.rows, self.share, self.phi))
-        # The environment's own fit has taken ``size`` degrees of freedom from its residuals.
-        variance = np.maximum(own, 0.0) * rows / np.maximum(rows - size, 1.0)
         # 1 - share: the pooled fit holds the environment's own rows, and moves along with its
         # noise.
-        chance: FloatArray = phi * variance * size / rows * (1.0 - share)
+        chance: FloatArray = phi * self._variance(own, size) * size / rows * (1.0 - share)
         return chance
+
+    def noise_gap(self, own: FloatArray, size: IntArray | int) -> FloatArray:
+        """(m,) how far the noise of the noisiest environment lies above the mean; see `noise`."""
+        if self.sorted_by_noise:
+            return np.zeros(own.shape[:-2] + own.shape[-1:])
+        share, variance = self.share[..., None], self._variance(own, size)
+        mean = (share * variance).sum(axis=-2) / share.sum(axis=-2)
+        gap: FloatArray = np.where(share > 0.0, variance, 0.0).max(axis=-2, initial=0.0) - mean
+        return np.maximum(gap, 0.0)
+
+    def _variance(self, own: FloatArray, size: IntArray | int) -> FloatArray:
+        """(K, m) of the noise: a fit has taken ``size`` degrees of freedom from its residuals."""
+        rows = self.rows[..., None]
+        variance: FloatArray = np.maximum(own, 0.0) * rows / np.maximum(rows - size, 1.0)
+        return variance
 
     def without(self, out: IntArray) -> Environments:
         """The same environments of one partition without each (m,) of some: m resamples."""
@@ -123,12 +144,14 @@ class Fits:
     ----------
     coef : (K + 1, p, t) coefficients, constant first, zero off the set; all rows first.
     risk : pooled squared error R(S); own : (K,) that of each environment's own fit.
+    noise_gap : how far the noise of the noisiest environment lies above the mean.
     regret : (K,) as it is; chance : (K,) its mean were nothing to differ.
     """
 
     coef: FloatArray
     risk: FloatArray
     own: FloatArray
+    noise_gap: FloatArray
     regret: FloatArray
     chance: FloatArray
 
@@ -145,7 +168,18 @@ class Fits:
 
     def expected(self, reach: float) -> float:
         """E_k: the squared error to expect at this reach."""
-        return float(self.risk) + reach**2 * self.worst
+        return float(expected_error(self.risk, self.noise_gap, self.worst, reach))
+
+
+def expected_error(
+    risk: FloatArray | float,
+    noise_gap: FloatArray | float,
+    worst: FloatArray | float,
+    reach: FloatArray | float,
+) -> FloatArray:
+    """E_k, the squared error to expect at a reach, of whatever has these three."""
+    expected: FloatArray = risk + np.minimum(reach, 1.0) * noise_gap + np.square(reach) * worst
+    return expected
 
 
 def fit_set(environments: Environments, columns: BoolArray) -> Fits:
@@ -155,18 +189,19 @@ def fit_set(environments: Environments, columns: BoolArray) -> Fits:
     sub, right = A[..., chosen[:, None], chosen], b[..., chosen, :]
     solved = np.linalg.solve(sub, right)
     risk = c - (solved * right).sum(axis=(-2, -1))
-    gap = solved[..., :1, :, :] - solved[..., 1:, :, :]
-    regret = (gap * (sub[..., 1:, :, :] @ gap)).sum(axis=(-2, -1))
+    apart = solved[..., :1, :, :] - solved[..., 1:, :, :]
+    regret = (apart * (sub[..., 1:, :, :] @ apart)).sum(axis=(-2, -1))
     coef = np.zeros_like(b)
     coef[..., chosen, :] = solved
-    chance = environments.noise(risk[..., 1:, None], len(chosen))[..., 0]
+    own = risk[..., 1:, None]
+    chance = environments.noise(own, len(chosen))[..., 0]
     if environments.null:
         # Rows that were sorted by their noise show regret in one population, too: what they show
         # there, on average over draws, is chance here.
         shown = float(np.mean([fit_set(e, columns).worst for e in environments.null]))
         chance = chance + shown - environments.spared
-    risk = np.maximum(risk, 0.0)
-    return Fits(coef, risk[..., 0], risk[..., 1:], regret, chance)
+    risk, gap = np.maximum(risk, 0.0), environments.noise_gap(own, len(chosen))[..., 0]
+    return Fits(coef, risk[..., 0], risk[..., 1:], gap, regret, chance)
 
 
 def sparing(environments: Environments, sets: list[BoolArray]) -> Environments:

@@ -129,8 +129,9 @@ class ResampledSets:
 
     def lines(self, chosen: int, other: int) -> tuple[Line, Line]:
         """Risk and regrets of two sets in the resamples."""
+        found = self.errors
         first, second = (
-            Line(self.errors.risk[:, i], self.errors.regrets[:, i], self.errors.own[:, i])
+            Line(found.risk[:, i], found.noise_gap[:, i], found.regrets[:, i], found.own[:, i])
             for i in (chosen, other)
         )
         return first, second

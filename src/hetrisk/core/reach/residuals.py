@@ -71,13 +71,18 @@ def _line(X: FloatArray, y: FloatArray, codes: IntArray, risk: float | None) -> 
     cells = cell_moments(Held(rows), Gaussian(), _Given(codes), FOLDS)
     fits = heterogeneity(cells, 1).fits
     own = fits.own if risk is None else fits.own + max(risk - float(fits.risk), 0.0)
-    return Line(fits.risk if risk is None else risk, fits.excess, own)
+    return Line(fits.risk if risk is None else risk, fits.noise_gap, fits.excess, own)
 
 
 def _empty(codes: IntArray) -> Line:
     K = len(np.unique(codes))
-    return Line(0.0, np.zeros(K), np.zeros(K))
+    return Line(0.0, 0.0, np.zeros(K), np.zeros(K))
 
 
 def _added(one: Line, other: Line) -> Line:
-    return Line(one.risk + other.risk, one.regrets + other.regrets, one.own + other.own)
+    return Line(
+        one.risk + other.risk,
+        one.noise_gap + other.noise_gap,
+        one.regrets + other.regrets,
+        one.own + other.own,
+    )

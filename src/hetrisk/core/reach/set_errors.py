@@ -15,8 +15,8 @@ import numpy as np
 
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.regret import Environments
-from hetrisk.core.reach.sweep import SweptFit
+from hetrisk.core.reach.regret import Environments, expected_error
+from hetrisk.core.reach.sweep import Costs, SweptFit
 from hetrisk.core.thresholds import THRESHOLDS
 
 
@@ -24,11 +24,12 @@ from hetrisk.core.thresholds import THRESHOLDS
 class SetErrors:
     """Risk (m,) and regrets (m, K) of m sets of columns, on all rows or (first axis) in resamples.
 
-    ``own`` (m, K) are the risks of the environments' own fits, ``mean`` (m,) the regrets over all
-    rows.
+    ``own`` (m, K) are the risks of the environments' own fits, ``noise_gap`` (m,) how far the
+    noisiest lies above the mean, ``mean`` (m,) the regrets over all rows.
     """
 
     risk: FloatArray
+    noise_gap: FloatArray
     regrets: FloatArray
     own: FloatArray
     mean: FloatArray
@@ -41,8 +42,12 @@ class SetErrors:
 
     def expected(self, reach: float) -> FloatArray:
         """(m,) E_k of each set."""
-        expected: FloatArray = self.risk + reach**2 * self.worst
-        return expected
+        return expected_error(self.risk, self.noise_gap, self.worst, reach)
+
+    @property
+    def costs(self) -> Costs:
+        """What makes up E_k."""
+        return Costs(self.risk, self.noise_gap, self.worst)
 
     def removed(self, full: int) -> FloatArray:
         """(m,) share of the mean regret of all columns, set number ``full``, that is gone.
@@ -68,9 +73,9 @@ class SetErrors:
         return SetErrors(*(np.concatenate(pair, axis=axis) for pair in pairs))
 
     @property
-    def parts(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """The four arrays."""
-        return self.risk, self.regrets, self.own, self.mean
+    def parts(self) -> tuple[FloatArray, ...]:
+        """The arrays."""
+        return self.risk, self.noise_gap, self.regrets, self.own, self.mean
 
 
 def joined(batches: list[SetErrors]) -> SetErrors:
@@ -90,11 +95,13 @@ def evaluate_sets(environments: Environments, sets: Iterable[BoolArray]) -> SetE
         if len(missing) > len(columns) // 2:
             state, missing = SweptFit.of(environments, columns), missing[:0]
         risk, regret = state.leaving(missing)
-        size = 1 + int(columns.sum())
-        parts.append((risk, regret - environments.noise(risk[..., 1:, None], size)[..., 0]))
-    risk, beyond = (np.stack(part, axis=-2) for part in zip(*parts, strict=True))
+        own, size = risk[..., 1:, None], 1 + int(columns.sum())
+        gap = environments.noise_gap(own, size)
+        parts.append((risk, gap, regret - environments.noise(own, size)[..., 0]))
+    risk, gap, beyond = (np.stack(part, axis=-2) for part in zip(*parts, strict=True))
     risk, regrets = np.maximum(risk, 0.0), np.maximum(beyond, 0.0)
-    return SetErrors(risk[..., 0], regrets, risk[..., 1:], _over_all(environments, beyond))
+    mean = _over_all(environments, beyond)
+    return SetErrors(risk[..., 0], gap[..., 0], regrets, risk[..., 1:], mean)
 
 
 def evaluate_path(environments: Environments, path: BoolArray) -> SetErrors:
@@ -117,11 +124,15 @@ def evaluate_path(environments: Environments, path: BoolArray) -> SetErrors:
     gap = coef[..., :1, :, :] - coef[..., 1:, :, :]
     square = (gap * (A[..., 1:, :, :] @ gap)).sum(axis=-2)
     regret = square.reshape(*square.shape[:-1], len(path), -1).sum(axis=-1)
-    chance = environments.noise(risk[..., 1:, :], size)
-    beyond = np.swapaxes(regret - chance, -1, -2)
-    own = np.swapaxes(risk[..., 1:, :], -1, -2)
-    regrets = np.maximum(beyond, 0.0)
-    return SetErrors(risk[..., 0, :], regrets, own, _over_all(environments, beyond))
+    own = risk[..., 1:, :]
+    beyond = np.swapaxes(regret - environments.noise(own, size), -1, -2)
+    return SetErrors(
+        risk[..., 0, :],
+        environments.noise_gap(own, size),
+        np.maximum(beyond, 0.0),
+        np.swapaxes(own, -1, -2),
+        _over_all(environments, beyond),
+    )
 
 
 def _in_order_of_entry(path: BoolArray) -> IntArray:

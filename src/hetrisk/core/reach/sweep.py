@@ -12,20 +12,37 @@ import numpy as np
 
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.regret import Environments
+from hetrisk.core.reach.regret import Environments, expected_error
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Of m sets of columns: the risk (m,), and the largest regret beyond chance (m,)."""
+    """Of m sets of columns: what makes up E_k (`hetrisk.core.reach.regret`), (m,) each.
+
+    Attributes
+    ----------
+    risk : pooled squared error.
+    noise_gap : how far the noise of the noisiest environment lies above the mean.
+    worst : the largest regret beyond chance.
+    """
 
     risk: FloatArray
+    noise_gap: FloatArray
     worst: FloatArray
 
     def expected(self, reach: float) -> FloatArray:
         """(m,) E_k of each set."""
-        expected: FloatArray = self.risk + reach**2 * self.worst
-        return expected
+        return expected_error(self.risk, self.noise_gap, self.worst, reach)
+
+    @classmethod
+    def concatenated(cls, each: list[Costs]) -> Costs:
+        """Those of several lists of sets, one after the other."""
+        names = ("risk", "noise_gap", "worst")
+        return cls(*(np.concatenate([[], *(getattr(c, name) for c in each)]) for name in names))
+
+    def some(self, chosen: IntArray | int) -> Costs:
+        """Those of some of the sets, or of one."""
+        return Costs(self.risk[chosen], self.noise_gap[chosen], self.worst[chosen])
 
 
 @dataclass(frozen=True)
@@ -63,13 +80,13 @@ class SweptFit:
         """Costs of the m sets from which one of the groups of columns has left."""
         if groups and max(map(len, groups)) == 1:
             return self._one_leaving(1 + np.concatenate(groups))
-        return self._concatenated([self._leaving(members) for members in groups])
+        return Costs.concatenated([self._leaving(members) for members in groups])
 
     def with_more(self, groups: list[IntArray]) -> Costs:
         """Costs of the m sets into which one of the groups of columns has come."""
         if groups and max(map(len, groups)) == 1:
             return self._one_coming(1 + np.concatenate(groups))
-        return self._concatenated([self._coming(members) for members in groups])
+        return Costs.concatenated([self._coming(members) for members in groups])
 
     def dropped(self, members: IntArray) -> SweptFit:
         """The fit without some columns."""
@@ -202,8 +219,5 @@ class SweptFit:
         """Costs from risks (K + 1, m) and regrets (K, m) of sets of one size."""
         # A larger set shows more regret by chance alone, so each size has its own to subtract.
         beyond = regret - self.environments.noise(risk[1:], size)
-        return Costs(np.maximum(risk[0], 0.0), beyond.max(axis=0, initial=0.0))
-
-    def _concatenated(self, each: list[Costs]) -> Costs:
-        risk, worst = ([getattr(c, name) for c in each] for name in ("risk", "worst"))
-        return Costs(np.concatenate([[], *risk]), np.concatenate([[], *worst]))
+        gap = self.environments.noise_gap(risk[1:], size)
+        return Costs(np.maximum(risk[0], 0.0), gap, beyond.max(axis=0, initial=0.0))
