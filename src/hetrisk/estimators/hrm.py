@@ -48,7 +48,7 @@ class HRMRegressor(RegressorMixin, HRMBase):
         joint loop of the paper with three additions: a penalty that gates cannot escape by
         shrinking, the round chosen by how it carries over to other environments, a refit on the
         open features; "gates-literal" is the paper without them.
-    reach : float, default=2.0
+    reach : float, default=3.0
         The shift to be prepared for: 0 nothing shifts (plain ERM), 1 the future is all like one
         environment seen, k the mechanism moves k times as far from the average.
     form : {"columns", "directions"}, default="columns"

@@ -15,7 +15,7 @@ import numpy as np
 
 from hetrisk.core.numerics.cells import FOLDS, Assignment, cell_moments
 from hetrisk.core.numerics.families import Gaussian
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
 from hetrisk.core.numerics.rows import FloatArray, Held, IntArray, Rows
 from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.heterogeneity import heterogeneity
@@ -56,13 +56,24 @@ def residual_lines(
     model, plain = _empty(codes), _empty(codes)
     for t in range(observed.shape[1]):
         f, y = predicted[:, t], observed[:, t]
-        spread = max(float(f.std()), TINY)
-        # The prediction is a column of its own: a model that is not linear in x may still be
-        # corrected by a multiple of itself.
-        with_f = np.column_stack([used, (f - f.mean()) / spread])
+        with_f = _beside(used, f)
         model = _added(model, _line(with_f, y - f, codes, float(np.mean((y - f) ** 2))))
         plain = _added(plain, _line(X, y, codes, None))
     return model, plain
+
+
+def _beside(used: FloatArray, f: FloatArray) -> FloatArray:
+    """The columns with the prediction beside them, unless they make it up.
+
+    A model that is not linear in x may still be corrected by a multiple of itself; of a linear one
+    the prediction is a coefficient that nothing is fitted with.
+    """
+    centred = f - f.mean()
+    design = used - used.mean(axis=0)
+    rest = centred - design @ np.linalg.lstsq(design, centred, rcond=None)[0]
+    if rest @ rest <= NEARLY_SINGULAR * (centred @ centred):
+        return used
+    return np.column_stack([used, centred / max(float(f.std()), TINY)])
 
 
 def _line(X: FloatArray, y: FloatArray, codes: IntArray, risk: float | None) -> Line:

@@ -103,7 +103,7 @@ def foretold_and_came_true(chosen: Sequence[Forecast]) -> Drawing:
 def _curves(axis: Any, forecast: Forecast) -> None:
     shown = (
         ("ERM", ERM_COLOUR, forecast.erm, forecast.erm_came, -0.45),
-        ("columns at reach 2", OUR_COLOUR, forecast.ours, forecast.ours_came, -0.25),
+        ("columns at reach 3", OUR_COLOUR, forecast.ours, forecast.ours_came, -0.25),
     )
     for label, colour, (low, line, high), came, place in shown:
         axis.fill_between(forecast.reach, low, high, color=colour, alpha=0.15, linewidth=0)
