@@ -28,11 +28,14 @@ from scipy.special import log_expit
 from hetrisk.core.numerics.floors import RIDGE, ROUNDING
 from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
-from hetrisk.core.sources.design import BatchDesign, Single
+from hetrisk.core.sources.design import BatchDesign, BrokenDesign, Single
 from hetrisk.core.sources.experts import Experts, fit_experts
 from hetrisk.core.sources.flexible import Population
 from hetrisk.core.sources.one_regression import OneRegression, one_regression
 from hetrisk.core.sources.score import (
+    DRAWS,
+    FIRST,
+    SPECIAL,
     ComparedPartition,
     Regressions,
     noise_parts,
@@ -41,7 +44,6 @@ from hetrisk.core.sources.score import (
 )
 from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 
-DRAWS: Budget[int] = 20  # targets of one population
 MARKS: Budget[int] = 8  # columns whose direction a slope may go along with
 SEED: Constant[int] = 20211  # of the draws
 
@@ -215,11 +217,16 @@ def _turning(rows: Rows, population: Population, support: IntArray, turning: int
 
 
 def surest_turn(
-    rows: Rows, columns: list[TurningColumn], thresholds: Thresholds, level: float
+    rows: Rows,
+    columns: list[TurningColumn],
+    thresholds: Thresholds,
+    level: float,
+    decide: bool = False,
 ) -> Turn | None:
     """The surest of several; None where there are none.
 
-    ``level`` above which its p-value need not be known exactly.
+    ``level`` above which its p-value need not be known exactly, nor below it, where it only is to
+    ``decide``.
     """
     random = np.random.default_rng(SEED)
     blur = thresholds.blur * random.standard_normal((1, len(rows)))
@@ -230,39 +237,46 @@ def surest_turn(
     best = int(np.argmax([float(one.gain[0]) for one in compared]))
     column, found = columns[best], compared[best]
     value = standardised_gain(np.append(found.gain, np.zeros(2)), thresholds.misfit)
-    if p_value_of(value, DRAWS) < level:
-        # Only draws can say that it is not chance; that it is nothing special shows without.
-        null = _null_gain(rows, column.population, seen[best], found, thresholds)
-        value = standardised_gain(np.append(found.gain, null), thresholds.misfit)
+    p_value = p_value_of(value, DRAWS)
+    # Only draws can say that it is not chance; that it is nothing special shows without.
+    if p_value < level:
+        null = _null(rows, column.population, seen[best], found, thresholds)
+        gain = np.append(found.gain, _compare(seen[best], null[:FIRST], rows.weight).gain)
+        value = standardised_gain(gain, thresholds.misfit)
+        p_value = p_value_of(value, FIRST)
+        if value > SPECIAL and not (decide and p_value < level):
+            gain = np.append(gain, _compare(seen[best], null[FIRST:], rows.weight).gain)
+            value = standardised_gain(gain, thresholds.misfit)
+            p_value = p_value_of(value, DRAWS)
     turning = int(column.support[column.turning])
-    return Turn(turning, value, p_value_of(value, DRAWS), found.partition(column))
+    return Turn(turning, value, p_value, found.partition(column))
 
 
-def _null_gain(
+def _null(
     rows: Rows, population: Population, seen: TurningRows, found: _Compared, thresholds: Thresholds
 ) -> FloatArray:
-    """(DRAWS,) gains on targets of the better of the two descriptions by one population."""
+    """(DRAWS, n) targets of the better of the two descriptions by one population."""
     single = seen.bent if found.cut is None else seen.broken(found.cut)
-    fit = found.bent if found.cut is None else found.broken[0]
+    fit = found.bent if found.cut is None else found.broken
     mean = single @ fit.coef[0].astype(np.float64)
     random = np.random.default_rng(SEED)
     # Draws keep the shape of the noise along the mean, as those of hidden slopes do.
     drawn = replace(population, mean=mean, unit=seen.units(rows.y) - mean)
     Y = mean + drawn.draws(DRAWS, thresholds.noise_block, random)
-    Y += thresholds.blur * random.standard_normal(Y.shape)
-    return _compare(seen, Y, rows.weight).gain
+    blurred: FloatArray = Y + thresholds.blur * random.standard_normal(Y.shape)
+    return blurred
 
 
 @dataclass(frozen=True)
 class _Compared:
-    """Descriptions of B targets: bent, broken at a cut (one by one), and mixed.
+    """Descriptions of B targets: bent, broken at a cut, and mixed.
 
     ``sharp`` are the same two regressions as the mixed, with a chance as steep as a step; ``cuts``
     (B, 1 + g) where it rises.
     """
 
     bent: OneRegression
-    broken: tuple[OneRegression, ...]
+    broken: OneRegression
     sharp: Experts
     mixed: Experts
     cuts: FloatArray
@@ -270,20 +284,20 @@ class _Compared:
     @property
     def cut(self) -> FloatArray | None:
         """Where the first target breaks; None where it bends."""
-        broken = max(self.broken[0].log_likelihood[0], self.sharp.log_likelihood[0])
+        broken = max(self.broken.log_likelihood[0], self.sharp.log_likelihood[0])
         return None if self.bent.log_likelihood[0] >= broken else self.cuts[0]
 
     @property
     def gain(self) -> FloatArray:
         """(B,) of the mixed over the best of the others."""
-        broken = np.concatenate([each.log_likelihood for each in self.broken])
-        one = np.max([self.bent.log_likelihood, broken, self.sharp.log_likelihood], axis=0)
+        others = (self.bent, self.broken, self.sharp)
+        one = np.max([other.log_likelihood for other in others], axis=0)
         gain: FloatArray = (self.mixed.log_likelihood - one).astype(np.float64)
         return gain
 
     def partition(self, column: TurningColumn) -> TurnPartition:
         """Rows by the slope they follow, of the first target."""
-        single = self.bent if self.cut is None else self.broken[0]
+        single = self.bent if self.cut is None else self.broken
         share = float(single.noise.share[0])
         one = Regressions(
             single.coef[:1].astype(np.float64),
@@ -309,10 +323,9 @@ def _compare(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> _Compared:
     mixed = fit_experts(seen.marks, design, Y32, first)
     sharp = fit_experts(seen.marks, design, Y32, _sides(seen, mixed.chance), sharp=True)
     cuts = _placed(seen, [first, mixed.chance, sharp.chance], Y, weight)
-    broken = tuple(
-        _one(seen.broken(cut), y[None], weight) for cut, y in zip(cuts, Y32, strict=True)
-    )
-    return _Compared(_one(seen.bent, Y32, weight), broken, sharp, mixed, cuts)
+    far = cuts[:, :1] + cuts[:, 1:] @ seen.marks.T > 0
+    broken = _one(BrokenDesign(seen.straight, weight, far), Y32)
+    return _Compared(_one(BatchDesign(seen.bent, weight), Y32), broken, sharp, mixed, cuts)
 
 
 def _steepest(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> FloatArray:
@@ -329,13 +342,12 @@ def _placed(
     seen: TurningRows, directions: list[FloatArray], Y: FloatArray, weight: FloatArray
 ) -> FloatArray:
     """(B, 1 + g) the cut across one of several directions (B, 1 + g) that serves a target best."""
-    found = []
-    scaled = [_sides(seen, direction) for direction in directions]
-    for y, *sides in zip(Y, *scaled, strict=True):
-        cuts = [_best_cut(seen.marks @ side[1:], seen.straight, y, weight) for side in sides]
-        best = max(range(len(cuts)), key=lambda i: cuts[i][1])
-        found.append([-cuts[best][0], *sides[best][1:]])
-    return np.array(found)
+    sides = np.stack([_sides(seen, direction) for direction in directions])
+    cuts = [_best_cuts(side[:, 1:] @ seen.marks.T, seen.straight, Y, weight) for side in sides]
+    best = np.argmax([explained for _, explained in cuts], axis=0), np.arange(len(Y))
+    found: FloatArray = sides[best]
+    found[:, 0] = -np.array([place for place, _ in cuts])[best]
+    return found
 
 
 def _sides(seen: TurningRows, weights: FloatArray) -> FloatArray:
@@ -345,33 +357,44 @@ def _sides(seen: TurningRows, weights: FloatArray) -> FloatArray:
     return scaled
 
 
-def _one(columns: FloatArray, Y: Single, weight: FloatArray) -> OneRegression:
-    mask = np.ones((len(Y), columns.shape[1]), dtype=bool)
-    return one_regression(BatchDesign(columns, weight), Y, mask)
+def _one(design: BatchDesign, Y: Single) -> OneRegression:
+    return one_regression(design, Y, np.ones((len(Y), design.n_columns), dtype=bool))
 
 
-def _best_cut(
-    index: FloatArray, Z: FloatArray, y: FloatArray, weight: FloatArray
-) -> tuple[float, float]:
-    """The value of an index where two fits, one a side, explain most, and what they explain."""
-    order = np.argsort(index, kind="stable")
-    values, (n, p) = index[order], Z.shape
+def _best_cuts(
+    index: FloatArray, Z: FloatArray, Y: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(B,) values of an index (B, n) where two fits on Z (n, 2), one a side, explain most of Y.
+
+    Also (B,) what they explain.
+    """
+    n = len(Z)
+    order = np.argsort(index, axis=1, kind="stable")
+    values = np.take_along_axis(index, order, axis=1)
     least = max(int(THRESHOLDS.least_share * n), 1)
-    places = np.arange(least - 1, n - least)
     # A cut lies between two values; ties stay on one side.
-    places = places[values[places] < values[places + 1]]
-    if len(places) == 0:
-        return float(np.median(index)), 0.0
-    weighted = weight[order, None] * Z[order]
+    allowed = values[:, :-1] < values[:, 1:]
+    allowed[:, : least - 1] = allowed[:, n - least :] = False
+    weighted = weight[:, None] * Z
+    plain = [weighted[:, 0] * Z[:, 0], weighted[:, 0] * Z[:, 1], weighted[:, 1] * Z[:, 1]]
+    parts = [part[order] for part in plain]
+    parts += [np.take_along_axis(Y * part, order, axis=1) for part in weighted.T]
     # Running sums along the index: both sides of every cut are differences of two of them.
-    gram = np.cumsum(weighted[:, :, None] * Z[order, None, :], axis=0)
-    right = np.cumsum(weighted * y[order, None], axis=0)
-    ridge, explained = RIDGE * weight.sum() * np.eye(p), np.zeros(len(places))
-    for A, b in (
-        (gram[places], right[places]),
-        (gram[-1] - gram[places], right[-1] - right[places]),
-    ):
-        explained += (np.linalg.solve(A + ridge, b[..., None])[..., 0] * b).sum(axis=1)
-    best = int(np.argmax(explained))
-    below, above = values[places[best]], values[places[best] + 1]
-    return float((below + above) / 2.0), float(explained[best])
+    near = np.cumsum(parts, axis=2)
+    ridge = RIDGE * weight.sum()
+    near, whole = near[..., :-1], near[..., -1:]
+    explained = _explained(near, ridge) + _explained(whole - near, ridge)
+    explained = np.where(allowed, explained, 0.0)
+    best, every = np.argmax(explained, axis=1), np.arange(len(Y))
+    middle = (values[every, best] + values[every, best + 1]) / 2.0
+    return np.where(allowed.any(axis=1), middle, np.median(index, axis=1)), explained[every, best]
+
+
+def _explained(sums: FloatArray, ridge: float) -> FloatArray:
+    """What least squares on two columns explains: b' A^-1 b, for sums (5, ...) of A and b."""
+    a, c, b, first, second = sums
+    a, b = a + ridge, b + ridge
+    explained: FloatArray = (b * first**2 - 2.0 * c * first * second + a * second**2) / (
+        a * b - c**2
+    )
+    return explained
