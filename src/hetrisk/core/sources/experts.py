@@ -124,14 +124,20 @@ class _Marks:
 
 
 def fit_experts(
-    marks: FloatArray, design: BatchDesign, Y: Single, cuts: FloatArray, sharp: bool = False
+    marks: FloatArray,
+    design: BatchDesign,
+    Y: Single,
+    cuts: FloatArray,
+    enough: Single | None = None,
 ) -> Experts:
     """Fit two regressions and their chance to targets (B, n), each from its cut, two starts.
 
     ``marks`` (n, g) the columns that the chance follows; ``cuts`` (B, 1 + g) coefficients of what
-    is positive on one side of the cut, of a spread of one. A ``sharp`` chance stays as steep as a
-    step: what is fitted is where to cut. A target leaves the batch when it has settled.
+    is positive on one side of the cut, of a spread of one. A target leaves the batch when it has
+    settled. Where ``enough`` (B,) is given the chance stays as steep as a step, what is fitted is
+    where to cut, and a target that describes as well as that leaves, too.
     """
+    sharp = enough is not None
     rises = (STEEPEST,) if sharp else STARTS
     starts = len(rises)
     seen, chance = _Marks(marks), np.repeat(cuts, starts, axis=0)
@@ -145,6 +151,8 @@ def fit_experts(
         # A sharp chance may step past its best place: the best so far is kept.
         _store(done, run, likelihood > done.log_likelihood[run.place], likelihood)
         active = np.abs(likelihood - before) >= TOL
+        if enough is not None:
+            active &= likelihood < enough[run.place]
         if not active.any() or iteration == ITERATIONS - 1:
             break
         if not active.all():
@@ -191,12 +199,16 @@ def _log_shares(run: _Running, seen: _Marks) -> tuple[Single, list[Single]]:
 
 
 def _maximise(run: _Running, design: BatchDesign, shares: list[Single]) -> None:
-    """Noise, then slopes, each the best given the others."""
-    w = design.weight
-    size = np.maximum(np.stack([s @ w for s in shares]), SINGLE_TINY)
+    """Noise, then slopes, each the best given the others.
+
+    Shares are multiplied by the weights of the rows, in place.
+    """
+    for share in shares:
+        share *= design.weight
+    size = np.maximum(np.stack([s.sum(axis=1) for s in shares]), SINGLE_TINY)
     parts = np.stack([size[1] / (size[0] + size[1]), size[3] / (size[2] + size[3])])
     run.parts = np.clip(parts, SINGLE_TINY, 1 - SINGLE_TINY).astype(np.float32)
-    noise = noise_of_two(run.residual, shares, run.one, w)
+    noise = noise_of_two(run.residual, shares, run.one)
     run.mean, run.variance = noise.mean, noise.variance
     mask = np.ones((len(run.Y), design.n_columns), dtype=bool)
     coef = [fit_given_noise(design, run.Y, mask, shares[2 * k : 2 * k + 2], noise) for k in (0, 1)]

@@ -64,6 +64,18 @@ class OneRegression:
     coef: Single
     noise: Noise
 
+    def replaced(self, index: IntArray, others: OneRegression) -> OneRegression:
+        """Some of the targets with other regressions."""
+        parts = (self.log_likelihood, self.coef, self.noise.mean, self.noise.share, self.noise.one)
+        new = others.noise
+        fresh = (others.log_likelihood, others.coef, new.mean, new.share, new.one)
+        likelihood, coef, mean, share, one = (part.copy() for part in parts)
+        for part, other in zip((likelihood, coef, mean, share, one), fresh, strict=True):
+            part[index] = other
+        variance = self.noise.variance.copy()
+        variance[:, index] = new.variance
+        return OneRegression(likelihood, coef, Noise(mean, variance, share, one))
+
 
 def col(values: Single) -> Single:
     """(B, 1) one number a target, to go along its rows."""
@@ -241,13 +253,16 @@ def fit_given_noise(
 ) -> Single:
     """(B, p) the best slopes given the noise: least squares, rows weighted by their precision.
 
-    ``shares`` are two (B, n), one for each part of the noise. Rows of the second part lie ``mean``
-    off the regression, which is taken off first.
+    ``shares`` are two (B, n), one for each part of the noise, times the weights of the rows. Rows
+    of the second part lie ``mean`` off the regression, which is taken off first.
     """
     # Precisions in units of the whole noise: no number far from one in single precision.
     tight, wide = (s * col(noise.one / v) for s, v in zip(shares, noise.variance, strict=True))
-    both, w = tight + wide, design.weight
-    return design.fits(w * both, w * (both * Y - wide * col(noise.mean)), mask)
+    tight += wide
+    target = tight * Y
+    wide *= col(noise.mean)
+    target -= wide
+    return design.fits(tight, target, mask)
 
 
 def _noise(residual: Single, second: Single, one: Single, w: Single) -> Noise:
@@ -272,22 +287,21 @@ def _along(left: Single, right: Single) -> Single:
     return sums
 
 
-def noise_of_two(
-    residual: Sequence[Single], shares: Sequence[Single], one: Single, w: Single
-) -> Noise:
+def noise_of_two(residual: Sequence[Single], shares: Sequence[Single], one: Single) -> Noise:
     """The best noise that two regressions share: as `_noise`, their residuals pooled.
 
-    ``residual`` are two (B, n); ``shares`` four, parts of the noise within regressions.
+    ``residual`` are two (B, n); ``shares`` four, parts of the noise within regressions, times the
+    weights of the rows.
     """
-    weights = np.stack([s @ w for s in shares])
-    least = np.float32(SINGLE_TINY)
+    weights, least = [s.sum(axis=1) for s in shares], np.float32(SINGLE_TINY)
     total = [np.maximum(weights[part] + weights[2 + part], least) for part in (0, 1)]
-    mean = (shares[1] * residual[0] + shares[3] * residual[1]) @ w / total[1]
-    off = [r - col(mean) for r in residual]
-    variance = np.stack(
-        [
-            (shares[0] * residual[0] ** 2 + shares[2] * residual[1] ** 2) @ w / total[0],
-            (shares[1] * off[0] ** 2 + shares[3] * off[1] ** 2) @ w / total[1],
-        ]
-    )
+    mean = (_along(shares[1], residual[0]) + _along(shares[3], residual[1])) / total[1]
+    tight, wide = np.zeros_like(mean), np.zeros_like(mean)
+    for k, each in enumerate(residual):
+        square = each * each
+        tight += _along(shares[2 * k], square)
+        off = np.subtract(each, col(mean), out=square)
+        off *= off
+        wide += _along(shares[2 * k + 1], off)
+    variance = np.stack([tight / total[0], wide / total[1]])
     return Noise(mean, np.maximum(variance, SHARED_VARIANCE * one), total[1], one)

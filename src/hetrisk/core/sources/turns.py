@@ -241,11 +241,11 @@ def surest_turn(
     # Only draws can say that it is not chance; that it is nothing special shows without.
     if p_value < level:
         null = _null(rows, column.population, seen[best], found, thresholds)
-        gain = np.append(found.gain, _compare(seen[best], null[:FIRST], rows.weight).gain)
+        gain = np.append(found.gain, _compare(seen[best], null[:FIRST], rows.weight, found).gain)
         value = standardised_gain(gain, thresholds.misfit)
         p_value = p_value_of(value, FIRST)
         if value > SPECIAL and not (decide and p_value < level):
-            gain = np.append(gain, _compare(seen[best], null[FIRST:], rows.weight).gain)
+            gain = np.append(gain, _compare(seen[best], null[FIRST:], rows.weight, found).gain)
             value = standardised_gain(gain, thresholds.misfit)
             p_value = p_value_of(value, DRAWS)
     turning = int(column.support[column.turning])
@@ -271,27 +271,28 @@ def _null(
 class _Compared:
     """Descriptions of B targets: bent, broken at a cut, and mixed.
 
-    ``sharp`` are the same two regressions as the mixed, with a chance as steep as a step; ``cuts``
-    (B, 1 + g) where it rises.
+    ``sharp`` (B,) log likelihoods of the same two regressions as the mixed, with a chance as steep
+    as a step; ``cuts`` (B, 1 + g) of the broken. Where the mixed is no better than the others
+    already, neither is sought further.
     """
 
     bent: OneRegression
     broken: OneRegression
-    sharp: Experts
+    sharp: Single
     mixed: Experts
     cuts: FloatArray
 
     @property
     def cut(self) -> FloatArray | None:
         """Where the first target breaks; None where it bends."""
-        broken = max(self.broken.log_likelihood[0], self.sharp.log_likelihood[0])
+        broken = max(self.broken.log_likelihood[0], self.sharp[0])
         return None if self.bent.log_likelihood[0] >= broken else self.cuts[0]
 
     @property
     def gain(self) -> FloatArray:
-        """(B,) of the mixed over the best of the others."""
-        others = (self.bent, self.broken, self.sharp)
-        one = np.max([other.log_likelihood for other in others], axis=0)
+        """(B,) of the mixed over the best of the others; below zero it is an upper bound."""
+        others = (self.bent.log_likelihood, self.broken.log_likelihood, self.sharp)
+        one = np.max(others, axis=0)
         gain: FloatArray = (self.mixed.log_likelihood - one).astype(np.float64)
         return gain
 
@@ -312,20 +313,33 @@ class _Compared:
         return TurnPartition(column, self.mixed.chance[0], two, one, self.cut)
 
 
-def _compare(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> _Compared:
+def _compare(
+    seen: TurningRows, Y: FloatArray, weight: FloatArray, like: _Compared | None = None
+) -> _Compared:
     """Describe targets (B, n) in every way.
 
     The mixed start from the cut across the direction in which the slope changes most; the place of
-    a sharp cut is sought from where the mixed put it.
+    a sharp cut is sought from where the mixed put it. Targets that were drawn have noise ``like``
+    that of the one they were drawn for.
     """
     Y32, design = Y.astype(np.float32), BatchDesign(seen.straight, weight)
     first = _placed(seen, [_steepest(seen, Y, weight)], Y, weight)
     mixed = fit_experts(seen.marks, design, Y32, first)
-    sharp = fit_experts(seen.marks, design, Y32, _sides(seen, mixed.chance), sharp=True)
-    cuts = _placed(seen, [first, mixed.chance, sharp.chance], Y, weight)
-    far = cuts[:, :1] + cuts[:, 1:] @ seen.marks.T > 0
-    broken = _one(BrokenDesign(seen.straight, weight, far), Y32)
-    return _Compared(_one(BatchDesign(seen.bent, weight), Y32), broken, sharp, mixed, cuts)
+    bent = _one(BatchDesign(seen.bent, weight), Y32, like and like.bent)
+    broken = _broken(seen, Y32, weight, first, like)
+    low: Single = np.full(len(Y), -np.inf, dtype=np.float32)
+    found = _Compared(bent, broken, low, mixed, first)
+    # A gain below zero is none, however far below.
+    asked = np.flatnonzero(found.gain > 0.0)
+    if len(asked) == 0:
+        return found
+    chance, some, enough = mixed.chance[asked], Y32[asked], mixed.log_likelihood[asked]
+    sharp = fit_experts(seen.marks, design, some, _sides(seen, chance), enough)
+    cuts = found.cuts.copy()
+    cuts[asked] = _placed(seen, [first[asked], chance, sharp.chance], Y[asked], weight)
+    found.sharp[asked] = sharp.log_likelihood
+    better = broken.replaced(asked, _broken(seen, some, weight, cuts[asked], like))
+    return replace(found, broken=better, cuts=cuts)
 
 
 def _steepest(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> FloatArray:
@@ -357,8 +371,18 @@ def _sides(seen: TurningRows, weights: FloatArray) -> FloatArray:
     return scaled
 
 
-def _one(design: BatchDesign, Y: Single) -> OneRegression:
-    return one_regression(design, Y, np.ones((len(Y), design.n_columns), dtype=bool))
+def _one(design: BatchDesign, Y: Single, like: OneRegression | None) -> OneRegression:
+    mask = np.ones((len(Y), design.n_columns), dtype=bool)
+    first = np.zeros(1, dtype=np.int64)
+    return one_regression(design, Y, mask, like=like and like.noise.chosen(first))
+
+
+def _broken(
+    seen: TurningRows, Y: Single, weight: FloatArray, cuts: FloatArray, like: _Compared | None
+) -> OneRegression:
+    """A regression on either side of the cut (B, 1 + g) of each target."""
+    far = cuts[:, :1] + cuts[:, 1:] @ seen.marks.T > 0
+    return _one(BrokenDesign(seen.straight, weight, far), Y, like and like.broken)
 
 
 def _best_cuts(
