@@ -6,9 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetrisk.core.numerics.floors import SINGLE_RIDGE, SINGLE_TINY
+from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 
 Single = NDArray[np.float32]
+WIDE: Budget[int] = 24  # columns beyond which a few Gram matrices are made one by one
+FEW: Budget[int] = 3  # of them
 
 
 class BatchDesign:
@@ -54,17 +57,12 @@ class BatchDesign:
 
         ``weight`` and ``target`` (B, n), the target already multiplied by its weight.
         """
-        # One product for the Gram matrices of all B fits; solved in double precision, since a
-        # solution would lose half of seven digits.
-        flat = (weight @ self.products).astype(np.float64)
-        p = self.Z.shape[1]
-        gram = np.empty((len(weight), p, p))
-        gram[:, self.upper[0], self.upper[1]] = flat
-        gram[:, self.upper[1], self.upper[0]] = flat
+        # Solved in double precision, since a solution would lose half of seven digits.
+        gram = self._grams(weight)
         # Columns that are off keep their place, with zeros and a diagonal: one size for all
         # systems.
+        total = np.maximum(gram[:, :1, 0], SINGLE_TINY)
         gram *= mask[:, :, None] & mask[:, None, :]
-        total = np.maximum(flat[:, :1], SINGLE_TINY)
         diagonal = np.einsum("bii->bi", gram)
         diagonal[...] = np.where(
             diagonal > SINGLE_TINY * total, diagonal + SINGLE_RIDGE * total, total
@@ -72,6 +70,21 @@ class BatchDesign:
         right = (target @ self.Z).astype(np.float64) * mask
         coef: Single = np.linalg.solve(gram, right[..., None])[..., 0].astype(np.float32)
         return coef
+
+    def _grams(self, weight: Single) -> FloatArray:
+        """(B, p, p) Gram matrices under weights (B, n)."""
+        p = self.Z.shape[1]
+        gram = np.empty((len(weight), p, p))
+        if p > WIDE and len(weight) <= FEW:
+            # The products of many columns are read slower than they are made.
+            for each, w in zip(gram, weight, strict=True):
+                each[:] = (self.Z.T * w) @ self.Z
+            return gram
+        # One product for the Gram matrices of all B fits.
+        flat = weight @ self.products
+        gram[:, self.upper[0], self.upper[1]] = flat
+        gram[:, self.upper[1], self.upper[0]] = flat
+        return gram
 
     def residuals(self, Y: Single, coef: Single) -> Single:
         """(B, n) what regressions leave of their targets."""

@@ -120,7 +120,7 @@ class Hidden(Question[Suspicion]):
         asked = turning_columns(rows, found.columns.population, case.support)
         # One test of all columns, and one for each that may turn (Bonferroni).
         level = case.level / (1 + len(asked))
-        turn = surest_turn(rows, asked, case.thresholds, level, case.decide)
+        turn = surest_turn(rows, asked, case.thresholds, level)
         if found.p_value >= level:
             return Suspicion(found, rows, none, nil, nil, nil, turn, level)
         sets = _sets(case, rows, found)

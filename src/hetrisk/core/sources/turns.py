@@ -25,9 +25,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import log_expit
 
-from hetrisk.core.numerics.floors import RIDGE, ROUNDING
+from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.sources.cuts import best_cuts
 from hetrisk.core.sources.design import BatchDesign, BrokenDesign, Single
 from hetrisk.core.sources.experts import Experts, fit_experts
 from hetrisk.core.sources.flexible import Population
@@ -42,7 +43,7 @@ from hetrisk.core.sources.score import (
     p_value_of,
     standardised_gain,
 )
-from hetrisk.core.thresholds import THRESHOLDS, Thresholds
+from hetrisk.core.thresholds import Thresholds
 
 MARKS: Budget[int] = 8  # columns whose direction a slope may go along with
 SEED: Constant[int] = 20211  # of the draws
@@ -217,16 +218,12 @@ def _turning(rows: Rows, population: Population, support: IntArray, turning: int
 
 
 def surest_turn(
-    rows: Rows,
-    columns: list[TurningColumn],
-    thresholds: Thresholds,
-    level: float,
-    decide: bool = False,
+    rows: Rows, columns: list[TurningColumn], thresholds: Thresholds, level: float
 ) -> Turn | None:
     """The surest of several; None where there are none.
 
-    ``level`` above which its p-value need not be known exactly, nor below it, where it only is to
-    ``decide``.
+    At ``level`` it is decided whether it turns: where a few draws do, no more are made, and the
+    p-value is the one that they allow for.
     """
     random = np.random.default_rng(SEED)
     blur = thresholds.blur * random.standard_normal((1, len(rows)))
@@ -244,7 +241,7 @@ def surest_turn(
         gain = np.append(found.gain, _compare(seen[best], null[:FIRST], rows.weight, found).gain)
         value = standardised_gain(gain, thresholds.misfit)
         p_value = p_value_of(value, FIRST)
-        if value > SPECIAL and not (decide and p_value < level):
+        if value > SPECIAL and p_value >= level:
             gain = np.append(gain, _compare(seen[best], null[FIRST:], rows.weight, found).gain)
             value = standardised_gain(gain, thresholds.misfit)
             p_value = p_value_of(value, DRAWS)
@@ -325,7 +322,7 @@ def _compare(
     Y32, design = Y.astype(np.float32), BatchDesign(seen.straight, weight)
     first = _placed(seen, [_steepest(seen, Y, weight)], Y, weight)
     mixed = fit_experts(seen.marks, design, Y32, first)
-    bent = _one(BatchDesign(seen.bent, weight), Y32, like and like.bent)
+    bent = _one(BatchDesign(seen.bent, weight), Y32, None if like is None else like.bent)
     broken = _broken(seen, Y32, weight, first, like)
     low: Single = np.full(len(Y), -np.inf, dtype=np.float32)
     found = _Compared(bent, broken, low, mixed, first)
@@ -357,7 +354,7 @@ def _placed(
 ) -> FloatArray:
     """(B, 1 + g) the cut across one of several directions (B, 1 + g) that serves a target best."""
     sides = np.stack([_sides(seen, direction) for direction in directions])
-    cuts = [_best_cuts(side[:, 1:] @ seen.marks.T, seen.straight, Y, weight) for side in sides]
+    cuts = [best_cuts(side[:, 1:] @ seen.marks.T, seen.straight, Y, weight) for side in sides]
     best = np.argmax([explained for _, explained in cuts], axis=0), np.arange(len(Y))
     found: FloatArray = sides[best]
     found[:, 0] = -np.array([place for place, _ in cuts])[best]
@@ -373,8 +370,8 @@ def _sides(seen: TurningRows, weights: FloatArray) -> FloatArray:
 
 def _one(design: BatchDesign, Y: Single, like: OneRegression | None) -> OneRegression:
     mask = np.ones((len(Y), design.n_columns), dtype=bool)
-    first = np.zeros(1, dtype=np.int64)
-    return one_regression(design, Y, mask, like=like and like.noise.chosen(first))
+    noise = None if like is None else like.noise.chosen(np.zeros(1, dtype=np.int64))
+    return one_regression(design, Y, mask, like=noise)
 
 
 def _broken(
@@ -382,43 +379,5 @@ def _broken(
 ) -> OneRegression:
     """A regression on either side of the cut (B, 1 + g) of each target."""
     far = cuts[:, :1] + cuts[:, 1:] @ seen.marks.T > 0
-    return _one(BrokenDesign(seen.straight, weight, far), Y, like and like.broken)
-
-
-def _best_cuts(
-    index: FloatArray, Z: FloatArray, Y: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """(B,) values of an index (B, n) where two fits on Z (n, 2), one a side, explain most of Y.
-
-    Also (B,) what they explain.
-    """
-    n = len(Z)
-    order = np.argsort(index, axis=1, kind="stable")
-    values = np.take_along_axis(index, order, axis=1)
-    least = max(int(THRESHOLDS.least_share * n), 1)
-    # A cut lies between two values; ties stay on one side.
-    allowed = values[:, :-1] < values[:, 1:]
-    allowed[:, : least - 1] = allowed[:, n - least :] = False
-    weighted = weight[:, None] * Z
-    plain = [weighted[:, 0] * Z[:, 0], weighted[:, 0] * Z[:, 1], weighted[:, 1] * Z[:, 1]]
-    parts = [part[order] for part in plain]
-    parts += [np.take_along_axis(Y * part, order, axis=1) for part in weighted.T]
-    # Running sums along the index: both sides of every cut are differences of two of them.
-    near = np.cumsum(parts, axis=2)
-    ridge = RIDGE * weight.sum()
-    near, whole = near[..., :-1], near[..., -1:]
-    explained = _explained(near, ridge) + _explained(whole - near, ridge)
-    explained = np.where(allowed, explained, 0.0)
-    best, every = np.argmax(explained, axis=1), np.arange(len(Y))
-    middle = (values[every, best] + values[every, best + 1]) / 2.0
-    return np.where(allowed.any(axis=1), middle, np.median(index, axis=1)), explained[every, best]
-
-
-def _explained(sums: FloatArray, ridge: float) -> FloatArray:
-    """What least squares on two columns explains: b' A^-1 b, for sums (5, ...) of A and b."""
-    a, c, b, first, second = sums
-    a, b = a + ridge, b + ridge
-    explained: FloatArray = (b * first**2 - 2.0 * c * first * second + a * second**2) / (
-        a * b - c**2
-    )
-    return explained
+    known = None if like is None else like.broken
+    return _one(BrokenDesign(seen.straight, weight, far), Y, known)
