@@ -21,7 +21,6 @@ from hetrisk.core.numerics.rows import BoolArray, IntArray
 from hetrisk.core.sources.design import BatchDesign, Single
 
 LONG: Budget[int] = 60  # iterations
-SHORT: Budget[int] = 12  # of them, after which the best start is carried on
 TOL: Budget[float] = 2e-6  # gain in mean log likelihood below which they stop
 # Variances of the two parts of a noise to start from, relative to one regression: a wide part, and
 # parts to either side.
@@ -63,6 +62,10 @@ class OneRegression:
     log_likelihood: Single
     coef: Single
     noise: Noise
+
+    def chosen(self, index: IntArray) -> OneRegression:
+        """Return some of the targets."""
+        return OneRegression(self.log_likelihood[index], self.coef[index], self.noise.chosen(index))
 
     def replaced(self, index: IntArray, others: OneRegression) -> OneRegression:
         """Some of the targets with other regressions."""
@@ -118,29 +121,22 @@ def one_regression(
 ) -> OneRegression:
     """Fit one regression to each target: the best of three starts, wide or skewed either way.
 
-    Which of the three is best shows after a few iterations; it is carried on, each target until it
-    settles. Where the noise is known to be ``like`` that of one other target, it starts from that.
+    A start is carried on until it settles. Where the noise is known to be ``like`` that of one
+    other target, it starts from that.
     """
     w = design.weight
     coef = design.fits(np.broadcast_to(w, Y.shape), w * Y, mask)
     residual = design.residuals(Y, coef)
     one = np.maximum((residual * residual) @ w, np.float32(ROUNDING))
-    if like is not None:
-        run = _Running(design, np.arange(len(Y)), Y, mask, coef, residual, like.of_size(one))
-        return _settled(run, iterations, tol)
-    noise = _starts(one)
-    every = np.repeat(np.arange(len(Y)), len(noise.mean) // len(Y))
+    noise = _starts(one) if like is None else like.of_size(one)
+    starts = len(noise.mean) // len(Y)
+    every = np.repeat(np.arange(len(Y)), starts)
     run = _Running(
         design.targets(every), every, Y[every], mask[every], coef[every], residual[every], noise
     )
-    for _ in range(min(SHORT, iterations - 1)):
-        _, second = run.expected()
-        run.maximise(second)
-    likelihood, _ = run.expected()
-    starts = len(every) // len(Y)
-    best = np.argmax(likelihood.reshape(-1, starts), axis=1) + starts * np.arange(len(Y))
-    run.keep(best)
-    return _settled(run, iterations - SHORT, tol)
+    settled = _settled(run, iterations, tol)
+    best = np.argmax(settled.log_likelihood.reshape(-1, starts), axis=1)
+    return settled.chosen(best + starts * np.arange(len(Y)))
 
 
 @dataclass
@@ -203,7 +199,7 @@ class _Running:
 
 
 def _settled(run: _Running, iterations: int, tol: float) -> OneRegression:
-    """Iterate until every target has settled; a target leaves the batch when it has."""
+    """Iterate until all have settled; what has settled leaves the batch."""
     B, p = run.coef.shape
     run.place = np.arange(B)
     empty = np.zeros(B, dtype=np.float32)
