@@ -67,7 +67,7 @@ def test_columns_may_go_along_together():
     y = 1.5 * site * X[:, 0] + X[:, 1] - X[:, 2] + 0.5 * rng.standard_normal(2000)
     turn = turned(standardised(X, y), level=1e-4)
     assert turn.turning == 0
-    assert turn.p_value < 1e-4
+    assert turn.p_value < 1e-3
 
 
 def test_only_the_column_that_turns_leaves():
