@@ -58,7 +58,8 @@ def test_a_set_that_does_not_leave_again_stays(monkeypatch):
 def test_the_questions_are_asked_again_of_other_rows_until_all_has_left(monkeypatch, left, times):
     seen = []
 
-    def answer(rows, *given):
+    def answer(rows, *given, decide):
+        assert decide
         seen.append(rows.sample(10_000, 0))
         return Answer(np.array([left[len(seen) - 1], False]), (), "invariant")
 

@@ -103,6 +103,28 @@ def test_a_batch_gives_what_each_target_gives_alone():
     assert together == pytest.approx(alone, abs=1e-4)
 
 
+def test_a_noise_that_is_known_is_as_good_a_start_as_three():
+    rng = np.random.default_rng(7)
+    Z = np.column_stack([np.ones(1000), rng.standard_normal((1000, 2))])
+    design = BatchDesign(Z, np.ones(1000))
+    noise = np.stack([rng.gamma(2.0, 1.0, 1000), 3.0 * rng.gamma(2.0, 1.0, 1000)])
+    Y = (Z @ [0.0, 1.0, -1.0] + noise).astype(np.float32)
+    known = one_regression(design, Y[:1], every(1, 3)).noise
+    searched = one_regression(design, Y, every(2, 3))
+    told = one_regression(design, Y, every(2, 3), like=known)
+    assert told.log_likelihood == pytest.approx(searched.log_likelihood, abs=1e-3)
+    assert told.coef == pytest.approx(searched.coef, abs=0.05)
+
+
+def test_a_few_wide_fits_are_those_of_a_batch():
+    Z, y = table(8, 300, 30)
+    design = BatchDesign(Z, np.ones(300))
+    w = np.random.default_rng(8).random((8, 300)).astype(np.float32)
+    batch = design.fits(w, w * y, every(8, 30))
+    few = design.fits(w[:2], w[:2] * y, every(2, 30))
+    assert few == pytest.approx(batch[:2], abs=1e-3)
+
+
 def test_weights_count_rows():
     Z, y = table(5, 200)
     weight = np.random.default_rng(5).integers(1, 4, 200)

@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hetrisk.core.numerics.rows import Held
+from hetrisk.core.sources import turns
+from hetrisk.core.sources.cuts import best_cuts
+from hetrisk.core.sources.design import BatchDesign, BrokenDesign
 from hetrisk.core.sources.flexible import fit_population
 from hetrisk.core.sources.hidden import Hidden
+from hetrisk.core.sources.one_regression import one_regression
+from hetrisk.core.sources.score import DRAWS, FIRST
 from hetrisk.core.sources.turns import surest_turn, turning_columns
-from hetrisk.core.thresholds import Thresholds
+from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 from sources.made import asked, case_of, standardised
 
 
@@ -24,11 +31,11 @@ def marked(seed, n=1200, share=0.25, blur=0.5, curve=None):
     return X, X[:, :2] @ [1.0, -1.0] + 1.5 * slope * X[:, 2] + 0.5 * rng.standard_normal(n)
 
 
-def turned(rows):
+def turned(rows, level=0.01):
     population = fit_population(rows, np.arange(4), Thresholds())
     asked_of = turning_columns(rows, population, np.arange(4))
     assert asked_of
-    return surest_turn(rows, asked_of, Thresholds(), 0.01)
+    return surest_turn(rows, asked_of, Thresholds(), level)
 
 
 def test_a_mark_that_errs_now_and_then_is_told_from_an_interaction():
@@ -58,9 +65,9 @@ def test_columns_may_go_along_together():
     X = rng.standard_normal((2000, 4))
     X[:, 1:] += 0.9 * site[:, None]
     y = 1.5 * site * X[:, 0] + X[:, 1] - X[:, 2] + 0.5 * rng.standard_normal(2000)
-    turn = turned(standardised(X, y))
+    turn = turned(standardised(X, y), level=1e-4)
     assert turn.turning == 0
-    assert turn.p_value < 1e-4
+    assert turn.p_value < 1e-3
 
 
 def test_only_the_column_that_turns_leaves():
@@ -94,3 +101,59 @@ def test_all_rows_confirm_a_turn():
     finding = question.test(case, question.propose(case))
     more = Held(standardised(*marked(4, n=3000)))
     assert question.confirm(case, finding, more).against.any()
+
+
+def test_draws_are_made_until_they_decide(monkeypatch):
+    counted = []
+    compare = turns._compare
+
+    def counting(seen, Y, weight, like=None):
+        counted.append(len(Y))
+        return compare(seen, Y, weight, like)
+
+    monkeypatch.setattr(turns, "_compare", counting)
+    rows = standardised(*marked(0))
+    sure = turned(rows, level=0.01)
+    assert counted[-1] == FIRST
+    assert sure.p_value < 0.01
+    turned(rows, level=1e-9)
+    assert counted[-2:] == [FIRST, DRAWS - FIRST]
+
+
+@given(seed=st.integers(0, 300))
+@settings(max_examples=15, deadline=None)
+def test_the_best_cut_is_the_best_of_all_cuts(seed):
+    rng = np.random.default_rng(seed)
+    n = 200
+    Z, weight = np.column_stack([np.ones(n), rng.standard_normal(n)]), rng.random(n) + 0.1
+    index, Y = rng.integers(0, 30, (2, n)) / 3.0, rng.standard_normal((2, n))
+    places, explained = best_cuts(index, Z, Y, weight)
+    for along, y, place, most in zip(index, Y, places, explained, strict=True):
+        found = {}
+        for value in np.unique(along)[:-1]:
+            sides = (along <= value, along > value)
+            if min(side.sum() for side in sides) < THRESHOLDS.least_share * n:
+                continue
+            found[value] = 0.0
+            for side in sides:
+                A = Z[side].T @ (weight[side, None] * Z[side])
+                b = Z[side].T @ (weight[side] * y[side])
+                found[value] += b @ np.linalg.lstsq(A, b, rcond=None)[0]
+        assert most == pytest.approx(max(found.values()), rel=1e-3)
+        best = max(found, key=found.get)
+        assert place > best
+        assert not np.any((along > best) & (along < place))
+
+
+def test_a_broken_design_is_the_columns_beside_those_of_the_far_side():
+    rng = np.random.default_rng(0)
+    n, B = 300, 3
+    Z, w = np.column_stack([np.ones(n), rng.standard_normal(n)]), rng.random(n)
+    far, Y = rng.random((B, n)) < 0.4, rng.standard_normal((B, n)).astype(np.float32)
+    every = np.ones((B, 4), dtype=bool)
+    broken = one_regression(BrokenDesign(Z, w, far), Y, every)
+    for b in range(B):
+        plain = BatchDesign(np.hstack([Z, Z * far[b, :, None]]), w)
+        alone = one_regression(plain, Y[[b]], every[:1])
+        assert broken.log_likelihood[b] == pytest.approx(alone.log_likelihood[0], abs=1e-4)
+        assert broken.coef[b] == pytest.approx(alone.coef[0], abs=0.02)

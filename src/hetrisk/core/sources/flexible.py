@@ -20,7 +20,7 @@ from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.numerics.working import WorkingFit, working_fit
 from hetrisk.core.sources.design import BatchDesign
-from hetrisk.core.sources.one_regression import one_regression
+from hetrisk.core.sources.one_regression import Noise, one_regression
 from hetrisk.core.sources.terms import Term, choose_terms, term_values
 from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 
@@ -65,6 +65,7 @@ class Population:
     sizes : of the noise, as a function of x and g.
     mean, scale : (n,) g and s at the rows it was fitted to.
     unit : (n,) residuals over their scale.
+    noise : of the residuals, the two normals by which the mean was fitted.
     """
 
     direction: FloatArray
@@ -74,6 +75,7 @@ class Population:
     mean: FloatArray
     scale: FloatArray
     unit: FloatArray
+    noise: Noise
 
     def standardised(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n,) residuals of any rows over the size of the noise there."""
@@ -123,12 +125,12 @@ def fit_population(rows: Rows, groups: IntArray, thresholds: Thresholds) -> Popu
     own = np.append(groups, groups.max(initial=0) + 1)
     terms = choose_terms(bent, Gaussian(), own, thresholds.alpha)
     columns = np.column_stack([rows.X, term_values(terms, bent.X)])
-    coefs, means = _efficient_fits(columns, rows.y[None], rows.weight)
+    coefs, means, noise = _efficient_fits(columns, rows.y[None], rows.weight)
     coef, mean = coefs[0], means[0]
     residual = rows.y - mean
     sizes = _scale(rows, mean, residual, thresholds.score)
     scale = sizes(rows.X, mean)
-    return Population(direction, terms, coef, sizes, mean, scale, residual / scale)
+    return Population(direction, terms, coef, sizes, mean, scale, residual / scale, noise)
 
 
 def _direction(rows: Rows) -> FloatArray:
@@ -149,11 +151,11 @@ def drawn_units(
     """(count, n) targets of one population, and the units of a population fitted to each.
 
     Mean and scale are fitted again, terms and columns staying as they are: what their error does
-    to the units of the rows, it then does to those of the draws.
+    to the units of the rows, it then does to those of the draws. Their noise is known.
     """
     targets = population.mean + population.scale * population.draws(count, block, random)
     columns = population.columns_at(rows.X)
-    _, means = _efficient_fits(columns, targets, rows.weight)
+    _, means, _ = _efficient_fits(columns, targets, rows.weight, population.noise)
     chosen = population.sizes.chosen
     units = np.empty_like(targets)
     for unit, target, mean in zip(units, targets, means, strict=True):
@@ -163,25 +165,28 @@ def drawn_units(
 
 
 def _efficient_fits(
-    columns: FloatArray, Y: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Regressions by the likelihood of skewed or heavy-tailed noise: coefficients and means.
+    columns: FloatArray, Y: FloatArray, weight: FloatArray, like: Noise | None = None
+) -> tuple[FloatArray, FloatArray, Noise]:
+    """Regressions by the likelihood of skewed or heavy-tailed noise: coefficients, means, noise.
 
     Least squares would blur the shape of such noise by its own error, and targets drawn from
-    blurred residuals look smoother than those of the population.
+    blurred residuals look smoother than those of the population. ``like`` is the noise of one
+    target that the others were drawn from.
     """
     centre, spread = columns.mean(axis=0), columns.std(axis=0)
     spread = np.where(spread > ROUNDING, spread, 1.0)
     # Single precision below: terms are of any size, and a cube beside a step would lose its digits.
     Z = np.column_stack([np.ones(len(columns)), (columns - centre) / spread])
     mask = np.ones((len(Y), Z.shape[1]), dtype=bool)
-    fitted = one_regression(BatchDesign(Z, weight), np.asarray(Y, dtype=np.float32), mask)
+    design, targets = BatchDesign(Z, weight), np.asarray(Y, dtype=np.float32)
+    fitted = one_regression(design, targets, mask, like=like)
     coef = fitted.coef.astype(np.float64)
     means = coef @ Z.T
     # The first part of the noise has mean zero; the whole noise need not.
     off = (Y - means) @ weight / weight.sum()
     slopes = coef[:, 1:] / spread
-    return np.column_stack([coef[:, 0] + off - slopes @ centre, slopes]), means + off[:, None]
+    coef = np.column_stack([coef[:, 0] + off - slopes @ centre, slopes])
+    return coef, means + off[:, None], fitted.noise
 
 
 def _scale(rows: Rows, mean: FloatArray, residual: FloatArray, score: float) -> NoiseScale:

@@ -108,7 +108,15 @@ class Hidden(Question[Suspicion]):
         at_bounds = len(rows) < min(MIXTURE_ROWS, len(case.sample)) / 2
         if at_bounds or len(case.support) == 0:
             return Suspicion(None, rows, none, nil, nil, nil)
-        found = score(rows, case.groups, case.thresholds, case.support, case.thresholds.noise_block)
+        found = score(
+            rows,
+            case.groups,
+            case.thresholds,
+            case.support,
+            case.thresholds.noise_block,
+            # At most all columns are asked below whether they turn.
+            decided=case.level / (1 + len(case.support)) if case.decide else 0.0,
+        )
         asked = turning_columns(rows, found.columns.population, case.support)
         # One test of all columns, and one for each that may turn (Bonferroni).
         level = case.level / (1 + len(asked))
@@ -160,7 +168,12 @@ class Hidden(Question[Suspicion]):
         for leave in sets:
             rest = np.flatnonzero(~case.excluded & ~leave)
             without = score(
-                proposal.rows, case.groups, case.thresholds, rest, case.thresholds.noise_block
+                proposal.rows,
+                case.groups,
+                case.thresholds,
+                rest,
+                case.thresholds.noise_block,
+                decided=case.thresholds.alpha,
             )
             if without.p_value >= case.thresholds.alpha:
                 return leave, without

@@ -45,7 +45,12 @@ class Noise:
         parts = (self.mean, self.variance, self.share, self.one)
         return Noise(*(np.repeat(part, times, axis=-1) for part in parts))
 
-    def chosen(self, index: IntArray) -> Noise:
+    def of_size(self, one: Single) -> Noise:
+        """The noise of one target, as that of others with mean squares ``one`` (B,)."""
+        size = one / self.one
+        return Noise(self.mean * np.sqrt(size), self.variance * size, 0 * size + self.share, one)
+
+    def chosen(self, index: BoolArray | IntArray) -> Noise:
         """The noise of some of the targets."""
         return Noise(self.mean[index], self.variance[:, index], self.share[index], self.one[index])
 
@@ -57,6 +62,22 @@ class OneRegression:
     log_likelihood: Single
     coef: Single
     noise: Noise
+
+    def chosen(self, index: IntArray) -> OneRegression:
+        """Return some of the targets."""
+        return OneRegression(self.log_likelihood[index], self.coef[index], self.noise.chosen(index))
+
+    def replaced(self, index: IntArray, others: OneRegression) -> OneRegression:
+        """Some of the targets with other regressions."""
+        parts = (self.log_likelihood, self.coef, self.noise.mean, self.noise.share, self.noise.one)
+        new = others.noise
+        fresh = (others.log_likelihood, others.coef, new.mean, new.share, new.one)
+        likelihood, coef, mean, share, one = (part.copy() for part in parts)
+        for part, other in zip((likelihood, coef, mean, share, one), fresh, strict=True):
+            part[index] = other
+        variance = self.noise.variance.copy()
+        variance[:, index] = new.variance
+        return OneRegression(likelihood, coef, Noise(mean, variance, share, one))
 
 
 def col(values: Single) -> Single:
@@ -91,31 +112,127 @@ def log_normal(residual: Single, variance: Single, share: Single) -> Single:
 
 
 def one_regression(
-    design: BatchDesign, Y: Single, mask: BoolArray, iterations: int = LONG, tol: float = TOL
+    design: BatchDesign,
+    Y: Single,
+    mask: BoolArray,
+    iterations: int = LONG,
+    tol: float = TOL,
+    like: Noise | None = None,
 ) -> OneRegression:
-    """Fit one regression to each target: the best of three starts, wide or skewed either way."""
-    w, starts = design.weight, len(STARTS[0])
+    """Fit one regression to each target: the best of three starts, wide or skewed either way.
+
+    A start is carried on until it settles. Where the noise is known to be ``like`` that of one
+    other target, it starts from that.
+    """
+    w = design.weight
     coef = design.fits(np.broadcast_to(w, Y.shape), w * Y, mask)
     residual = design.residuals(Y, coef)
-    noise = _starts(np.maximum((residual * residual) @ w, np.float32(ROUNDING)))
-    Y, residual, coef = (np.repeat(a, starts, axis=0) for a in (Y, residual, coef))
-    mask = np.repeat(mask, starts, axis=0)
-    before = np.full(len(Y), -np.inf, dtype=np.float32)
-    for _ in range(iterations):
-        logs = [
-            log_normal(residual, noise.variance[0], np.subtract(1, noise.share, dtype=np.float32)),
-            log_normal(residual - col(noise.mean), noise.variance[1], noise.share),
-        ]
-        likelihood = normalised(logs, w)
-        # All go on until the last has settled: a step is one product for the whole batch.
-        if np.all(likelihood - before < tol):
-            break
+    one = np.maximum((residual * residual) @ w, np.float32(ROUNDING))
+    noise = _starts(one) if like is None else like.of_size(one)
+    starts = len(noise.mean) // len(Y)
+    every = np.repeat(np.arange(len(Y)), starts)
+    run = _Running(
+        design.targets(every), every, Y[every], mask[every], coef[every], residual[every], noise
+    )
+    settled = _settled(run, iterations, tol)
+    best = np.argmax(settled.log_likelihood.reshape(-1, starts), axis=1)
+    return settled.chosen(best + starts * np.arange(len(Y)))
+
+
+@dataclass
+class _Running:
+    """Targets whose EM still runs: what the next iteration needs of them."""
+
+    design: BatchDesign
+    place: IntArray
+    Y: Single
+    mask: BoolArray
+    coef: Single
+    residual: Single
+    noise: Noise
+
+    def keep(self, going: BoolArray | IntArray) -> None:
+        self.design, self.place = self.design.targets(going), self.place[going]
+        self.Y, self.mask = self.Y[going], self.mask[going]
+        self.coef, self.residual = self.coef[going], self.residual[going]
+        self.noise = self.noise.chosen(going)
+
+    def expected(self) -> tuple[Single, Single]:
+        """(B,) mean log likelihoods, and (B, n) shares of the second part of the noise."""
+        share, (v, u), mean = self.noise.share, self.noise.variance, self.noise.mean
+        half = np.float32(0.5)
+        # The log odds of the parts are a polynomial of the residual.
+        odds = self.residual * col(half / v - half / u)
+        odds += col(mean / u)
+        odds *= self.residual
+        odds += col(np.log(share / (1 - share)) + half * np.log(v / u) - half * mean**2 / u)
+        top = np.maximum(odds, 0)
+        np.negative(np.abs(odds, out=odds), out=odds)
+        small = np.exp(odds, out=odds)
+        # The larger part has a share of 1 / (1 + small), the other what is left.
+        whole = small + 1
+        second = np.where(top > 0, np.float32(1), small)
+        second /= whole
+        # Log likelihood: of the first part, and what the second adds to it.
+        np.log(whole, out=whole)
+        whole += top
+        square = np.multiply(self.residual, self.residual, out=top)
+        square *= col(half / v)
+        whole -= square
+        likelihood: Single = whole @ self.design.weight + np.log(1 - share) - half * np.log(v)
+        return likelihood, second
+
+    def maximise(self, second: Single) -> None:
+        """The best slopes given the noise, then the best noise given the slopes."""
+        w, noise = self.design.weight, self.noise
+        # Precisions in units of the whole noise: no number far from one in single precision.
+        tight, wide = noise.one / noise.variance
+        weighted = second * w
+        precision = second * col(wide - tight)
+        precision += col(tight)
+        precision *= w
+        target = precision * self.Y
+        target -= weighted * col(wide * noise.mean)
+        self.coef = self.design.fits(precision, target, self.mask)
+        self.residual = self.design.residuals(self.Y, self.coef)
+        self.noise = _noise(self.residual, weighted, noise.one, w)
+
+
+def _settled(run: _Running, iterations: int, tol: float) -> OneRegression:
+    """Iterate until all have settled; what has settled leaves the batch."""
+    B, p = run.coef.shape
+    run.place = np.arange(B)
+    empty = np.zeros(B, dtype=np.float32)
+    done = OneRegression(
+        empty.copy(),
+        np.zeros((B, p), dtype=np.float32),
+        Noise(empty.copy(), np.ones((2, B), dtype=np.float32), empty.copy(), run.noise.one),
+    )
+    before = np.full(B, -np.inf, dtype=np.float32)
+    for iteration in range(iterations):
+        likelihood, second = run.expected()
+        active = likelihood - before >= tol
+        if iteration == iterations - 1:
+            active[:] = False
+        if not active.all():
+            _store(done, run, ~active, likelihood)
+            if not active.any():
+                break
+            run.keep(active)
+            likelihood, second = likelihood[active], second[active]
         before = likelihood
-        coef = fit_given_noise(design, Y, mask, logs, noise)
-        residual = design.residuals(Y, coef)
-        noise = _noise(residual, logs, noise.one, w)
-    best = np.argmax(likelihood.reshape(-1, starts), axis=1) + starts * np.arange(len(Y) // starts)
-    return OneRegression(likelihood[best], coef[best], noise.chosen(best))
+        run.maximise(second)
+    return done
+
+
+def _store(done: OneRegression, run: _Running, which: BoolArray, likelihood: Single) -> None:
+    """Keep the targets that have settled."""
+    place = run.place[which]
+    done.log_likelihood[place] = likelihood[which]
+    done.coef[place] = run.coef[which]
+    done.noise.mean[place] = run.noise.mean[which]
+    done.noise.variance[:, place] = run.noise.variance[:, which]
+    done.noise.share[place] = run.noise.share[which]
 
 
 def _starts(one: Single) -> Noise:
@@ -132,48 +249,55 @@ def fit_given_noise(
 ) -> Single:
     """(B, p) the best slopes given the noise: least squares, rows weighted by their precision.
 
-    ``shares`` are two (B, n), one for each part of the noise. Rows of the second part lie ``mean``
-    off the regression, which is taken off first.
+    ``shares`` are two (B, n), one for each part of the noise, times the weights of the rows. Rows
+    of the second part lie ``mean`` off the regression, which is taken off first.
     """
     # Precisions in units of the whole noise: no number far from one in single precision.
     tight, wide = (s * col(noise.one / v) for s, v in zip(shares, noise.variance, strict=True))
-    both, w = tight + wide, design.weight
-    return design.fits(w * both, w * (both * Y - wide * col(noise.mean)), mask)
+    tight += wide
+    target = tight * Y
+    wide *= col(noise.mean)
+    target -= wide
+    return design.fits(tight, target, mask)
 
 
-def _noise(residual: Single, shares: Sequence[Single], one: Single, w: Single) -> Noise:
-    """The best noise given the residuals (B, n) and the shares of its two parts in each row."""
-    first, second = shares
-    total = np.maximum(second @ w, np.float32(SINGLE_TINY))
-    mean = (second * residual) @ w / total
+def _noise(residual: Single, second: Single, one: Single, w: Single) -> Noise:
+    """The best noise given the residuals (B, n) and the weight of its second part in each row."""
+    total = np.maximum(second.sum(axis=1), np.float32(SINGLE_TINY))
+    mean = _along(second, residual) / total
     off = residual - col(mean)
-    variance = np.stack(
-        [
-            (first * residual * residual) @ w / np.maximum(first @ w, np.float32(SINGLE_TINY)),
-            (second * off * off) @ w / total,
-        ]
-    )
+    off *= off
+    wide = _along(second, off) / total
+    np.multiply(residual, residual, out=off)
+    first = np.subtract(w, second)
+    tight = _along(first, off) / np.maximum(first.sum(axis=1), np.float32(SINGLE_TINY))
     # A part that shrank to a few rows would raise the likelihood without end.
     share = np.clip(total, NOISE_SHARE, 1 - NOISE_SHARE)
-    return Noise(mean, np.maximum(variance, SHARED_VARIANCE * one), share, one)
+    variance = np.maximum(np.stack([tight, wide]), SHARED_VARIANCE * one)
+    return Noise(mean, variance, share, one)
 
 
-def noise_of_two(
-    residual: Sequence[Single], shares: Sequence[Single], one: Single, w: Single
-) -> Noise:
+def _along(left: Single, right: Single) -> Single:
+    """(B,) sums along the rows of products."""
+    sums: Single = np.einsum("bn,bn->b", left, right)
+    return sums
+
+
+def noise_of_two(residual: Sequence[Single], shares: Sequence[Single], one: Single) -> Noise:
     """The best noise that two regressions share: as `_noise`, their residuals pooled.
 
-    ``residual`` are two (B, n); ``shares`` four, parts of the noise within regressions.
+    ``residual`` are two (B, n); ``shares`` four, parts of the noise within regressions, times the
+    weights of the rows.
     """
-    weights = np.stack([s @ w for s in shares])
-    least = np.float32(SINGLE_TINY)
+    weights, least = [s.sum(axis=1) for s in shares], np.float32(SINGLE_TINY)
     total = [np.maximum(weights[part] + weights[2 + part], least) for part in (0, 1)]
-    mean = (shares[1] * residual[0] + shares[3] * residual[1]) @ w / total[1]
-    off = [r - col(mean) for r in residual]
-    variance = np.stack(
-        [
-            (shares[0] * residual[0] ** 2 + shares[2] * residual[1] ** 2) @ w / total[0],
-            (shares[1] * off[0] ** 2 + shares[3] * off[1] ** 2) @ w / total[1],
-        ]
-    )
+    mean = (_along(shares[1], residual[0]) + _along(shares[3], residual[1])) / total[1]
+    tight, wide = np.zeros_like(mean), np.zeros_like(mean)
+    for k, each in enumerate(residual):
+        square = each * each
+        tight += _along(shares[2 * k], square)
+        off = np.subtract(each, col(mean), out=square)
+        off *= off
+        wide += _along(shares[2 * k + 1], off)
+    variance = np.stack([tight / total[0], wide / total[1]])
     return Noise(mean, np.maximum(variance, SHARED_VARIANCE * one), total[1], one)

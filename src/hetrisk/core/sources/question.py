@@ -86,6 +86,7 @@ class Case:
     excluded : (d,) columns that earlier questions left out: they are not looked at.
     level : of all tests one question makes.
     thresholds : of the search.
+    decide : whether only the decision counts: p-values need not be exact where draws decide early.
     """
 
     sample: Rows
@@ -95,6 +96,7 @@ class Case:
     excluded: BoolArray
     level: float
     thresholds: Thresholds
+    decide: bool = False
 
     @property
     def support(self) -> IntArray:

@@ -40,6 +40,7 @@ def ask(
     keep: BoolArray,
     level: float = THRESHOLDS.alpha,
     thresholds: Thresholds = THRESHOLDS,
+    decide: bool = False,
 ) -> Answer:
     """Search standardised rows for columns whose relation to the target may not hold elsewhere.
 
@@ -51,6 +52,7 @@ def ask(
     keep : (d,) columns that never leave.
     level : of all tests together.
     thresholds : of the search.
+    decide : whether only what leaves counts, and not how sure that is.
     """
     sample = _in_order(rows.sample(QUESTION_ROWS, SEED))
     nothing = np.zeros(len(groups), dtype=bool)
@@ -63,7 +65,7 @@ def ask(
     constant = sample.X.std(axis=0) < ROUNDING
     leave, findings = nothing, []
     for question in questions:
-        case = Case(sample, family, groups, keep, leave | constant, each, thresholds)
+        case = Case(sample, family, groups, keep, leave | constant, each, thresholds, decide)
         finding = question.ask(case, rows)
         findings.append(finding)
         leave = leave | finding.against
@@ -89,7 +91,7 @@ def leaves_again(
     for missing in range(REPEATS):
         chosen = part != missing
         some = Rows(sample.X[chosen], sample.y[chosen], sample.weight[chosen])
-        again |= ask(Held(some), family, groups, keep, level).leave
+        again |= ask(Held(some), family, groups, keep, level, decide=True).leave
         if again[leave].all():
             break
     return again

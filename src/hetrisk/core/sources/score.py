@@ -216,13 +216,15 @@ def score(
     block: int | None = None,
     mixed: int = MIXED,
     target: int = -1,
+    decided: float = 0.0,
 ) -> Score:
     """Ask whether a column, y if not said otherwise, given others is one population.
 
     ``support`` are columns of the table (x, y), all of x if None; ``target`` is one as well.
 
     ``block`` rows of similar mean have noise of one shape, all rows if None. At most ``mixed``
-    columns have two slopes of their own, the others as one prediction.
+    columns have two slopes of their own, the others as one prediction. Where the first draws show
+    a p-value below ``decided``, no more are made.
     """
     support = np.arange(rows.X.shape[1]) if support is None else support
     table = np.column_stack([rows.X, rows.y])
@@ -238,7 +240,7 @@ def score(
     found, second = two.chosen(np.zeros(1, dtype=np.int64)), two.second[1:].astype(np.float64)
     value = standardised_gain(gain, thresholds.misfit)
     # Most tables are one population and show it in a few draws; the rest are made where it matters.
-    if value > SPECIAL:
+    if value > SPECIAL and p_value_of(value, FIRST) >= decided:
         more, units = drawn_units(seen, population, DRAWS - FIRST, block, random)
         further, two, _ = gains(design, _blurred(units, random))
         gain, draws = np.append(gain, further), np.vstack([draws, more])

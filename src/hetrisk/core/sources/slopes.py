@@ -192,9 +192,13 @@ def _store(
 def _maximise(
     design: BatchDesign, run: _Running, shares: list[Single], residual: list[Single]
 ) -> None:
-    """Weights, noise, then slopes: each the best given the others."""
-    w = design.weight
-    weights = np.stack([s @ w for s in shares])
+    """Weights, noise, then slopes: each the best given the others.
+
+    Shares are multiplied by the weights of the rows, in place.
+    """
+    for share in shares:
+        share *= design.weight
+    weights = np.stack([s.sum(axis=1) for s in shares])
     # A component cannot shrink to a few rows.
     least = THRESHOLDS.least_share
     # Four weights, two slopes by two parts of the noise: the clip is on a slope's share, and its
@@ -205,7 +209,7 @@ def _maximise(
     run.weights = np.clip(weights * np.repeat(kept, 2, axis=0), LEAST_WEIGHT, 1.0).astype(
         np.float32
     )
-    noise = noise_of_two(residual, shares, run.one, w)
+    noise = noise_of_two(residual, shares, run.one)
     run.mean, run.variance = noise.mean, noise.variance
     run.coef = np.stack(
         [fit_given_noise(design, run.Y, run.mask, shares[2 * k : 2 * k + 2], noise) for k in (0, 1)]

@@ -22,6 +22,7 @@ from hetrisk.core.numerics.floors import MOST_LEVERAGE, OWN_SHARE, TINY
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.numerics.working import WorkingFit, working_fit
+from hetrisk.core.sources.design import Single
 from hetrisk.core.thresholds import THRESHOLDS
 
 MOST_TERMS: Budget[int] = 16
@@ -132,70 +133,79 @@ def _completed(chosen: tuple[Term, ...], X: FloatArray) -> list[Term]:
 Scored = tuple[list[Term], FloatArray, int]
 
 
+class _Scored:
+    """Columns (n, k) to be scored against many residuals, and their squares."""
+
+    def __init__(self, values: FloatArray | Single) -> None:
+        self.values: Single = np.ascontiguousarray(values, dtype=np.float32)
+        self.squares: Single = self.values**2
+
+
 class _Candidates:
-    """The dictionary of terms over one table, scored against residuals by matrix products."""
+    """The dictionary of terms over one table, scored against residuals by matrix products.
+
+    In single precision: these scores only say which candidates are worth an exact one.
+    """
 
     def __init__(self, rows: Rows, family: Family, groups: IntArray) -> None:
         self.X, self.groups = rows.X, groups
         d = self.X.shape[1]
         singles = [j for j in range(d) if not two_valued(self.X[:, j])]
         active = _active(rows, family)
-        self.single = [atom for j in singles for atom in _curves(self.X[:, j], j)]
+        self.active = np.flatnonzero(active)
         pairs = [Atom("column", (j,)) for j in range(d)]
         for j in singles:
             if active[j]:
                 knots = np.unique(np.quantile(self.X[:, j], TURNS))
                 pairs += [Atom("step", (j,), float(k)) for k in knots]
         self.paired = pairs
-        self.single_values = _centred(
-            np.column_stack([a(self.X) for a in self.single])
-            if self.single
-            else np.empty((len(self.X), 0))
-        )
         values = np.column_stack([atom(self.X) for atom in pairs])
         # Steps are centred, so that a product with one is not mostly the other factor again.
         values[:, d:] -= values[:, d:].mean(axis=0)
-        self.pair_values = values
+        self.pairs = _Scored(values)
         own = groups[[atom.columns[0] for atom in pairs]]
         self.left, self.right = np.nonzero(np.triu(own[:, None] != own[None, :], 1))
-        self.active = np.flatnonzero(active)
+        self.alone, columns = self._alone(singles)
+        self.alone_values = _Scored(
+            _centred(np.column_stack([np.empty((len(self.X), 0)), *columns]))
+        )
+        clipped = np.clip(self.X[:, self.active], -THRESHOLDS.far, THRESHOLDS.far)
+        self.clipped: Single = clipped.astype(np.float32)
+
+    def _alone(self, singles: list[int]) -> tuple[list[Atom], list[FloatArray]]:
+        """Curves of a column, and kinks: a maximum of two columns is a line and such a kink."""
+        atoms = [atom for j in singles for atom in _curves(self.X[:, j], j)]
+        values = [atom(self.X) for atom in atoms]
+        for i in self.active[:-1]:
+            others = [j for j in self.active if j > i and self.groups[j] != self.groups[i]]
+            one, rest = self.X[:, [i]], self.X[:, others]
+            atoms += [
+                Atom(kind, (int(i), int(j))) for kind in ("difference", "sum") for j in others
+            ]
+            values.append(np.abs(np.hstack([one - rest, one + rest])))
+        return atoms, values
 
     def scored(self, residual: FloatArray, chosen: tuple[Term, ...]) -> Iterator[Scored]:
         """Best terms of every kind, their scores, and how many candidates there were."""
-        square = residual**2
-        yield _front(
-            _score(residual @ self.single_values, square @ self.single_values**2),
-            lambda i: Term((self.single[i],)),
-        )
+        # Scores do not depend on the size of the residuals; squares of tiny ones would vanish.
+        single = (residual / max(float(np.abs(residual).max()), TINY)).astype(np.float32)
+        z = _pair_scores(single[:, None], self.alone_values)[0]
+        yield _front(z, lambda i: Term((self.alone[i],)))
         # All products of two columns by two matrix products: none of them is ever laid out.
-        z = _pair_scores(self.pair_values, self.pair_values, residual)[self.left, self.right]
+        z = _pair_scores(self.pairs.values * single[:, None], self.pairs)[self.left, self.right]
         yield _front(z, lambda i: Term((self.paired[self.left[i]], self.paired[self.right[i]])))
-        yield from self._kinks(residual, square)
-        yield self._triples(residual)
+        yield self._triples(single)
         if chosen:
             # A term times anything else: products of four and more grow from
             # those of two and three.
-            values = _centred(term_values(chosen, self.X))
-            z = _pair_scores(values, self.pair_values, residual).ravel()
+            values = _centred(term_values(chosen, self.X)).astype(np.float32)
+            z = _pair_scores(values * single[:, None], self.pairs).ravel()
             m = len(self.paired)
             yield _front(z, lambda i: Term((*chosen[i // m].atoms, self.paired[i % m])))
 
-    def _kinks(self, residual: FloatArray, square: FloatArray) -> Iterator[Scored]:
-        """|x_i - x_j| and |x_i + x_j|: a maximum of two columns is a line and such a kink."""
-        for i in self.active[:-1]:
-            others = [j for j in self.active if j > i and self.groups[j] != self.groups[i]]
-            if not others:
-                continue
-            atoms = [Atom(kind, (int(i), int(j))) for kind in ("difference", "sum") for j in others]
-            one, rest = self.X[:, [i]], self.X[:, others]
-            values = _centred(np.abs(np.hstack([one - rest, one + rest])))
-            z = _score(residual @ values, square @ values**2)
-            yield _front(z, _single(atoms))
-
-    def _triples(self, residual: FloatArray) -> Scored:
+    def _triples(self, residual: Single) -> Scored:
         """Products of three columns, scored as matrix products of pairs with singles."""
-        columns = self.active
-        clipped = np.clip(self.X[:, columns], -THRESHOLDS.far, THRESHOLDS.far)
+        columns, clipped = self.active, self.clipped
         own = self.groups[columns]
         apart = own[:, None] != own[None, :]
         places: list[IntArray] = [np.empty((0, 3), dtype=np.int64)]
@@ -203,7 +213,7 @@ class _Candidates:
         for a in range(len(columns) - 2):
             rest = clipped[:, a + 1 :]
             # x_a x_b against x_c: d^3 / 6 products cost d matrix products.
-            z = _pair_scores(clipped[:, [a]] * rest, rest, residual)
+            z = _pair_scores((clipped[:, a] * residual)[:, None] * rest, _Scored(rest))
             b, c = np.triu_indices(len(z), 1)
             distinct = apart[a, a + 1 + b] & apart[a, a + 1 + c] & apart[a + 1 + b, a + 1 + c]
             b, c = b[distinct], c[distinct]
@@ -214,10 +224,6 @@ class _Candidates:
             np.concatenate(scores),
             lambda i: Term(tuple(Atom("column", (int(j),)) for j in place[i])),
         )
-
-
-def _single(atoms: list[Atom]) -> Callable[[int], Term]:
-    return lambda i: Term((atoms[i],))
 
 
 def _curves(x: FloatArray, j: int) -> list[Atom]:
@@ -322,10 +328,13 @@ def _score(total: FloatArray, square: FloatArray) -> FloatArray:
     return score
 
 
-def _pair_scores(left: FloatArray, right: FloatArray, residual: FloatArray) -> FloatArray:
-    """(a, b) scores of all products of a column on the left with one on the right."""
-    total = (left * residual[:, None]).T @ right
-    return _score(total, (left**2 * (residual**2)[:, None]).T @ right**2)
+def _pair_scores(left: Single, right: _Scored) -> FloatArray:
+    """(a, b) scores of all products of a column on the right with one on the left.
+
+    Columns on the left are multiplied by the residual.
+    """
+    total, square = left.T @ right.values, (left**2).T @ right.squares
+    return _score(total.astype(np.float64), square.astype(np.float64))
 
 
 def _front(z: FloatArray, name: Callable[[int], Term]) -> Scored:

@@ -25,23 +25,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import log_expit
 
-from hetrisk.core.numerics.floors import RIDGE, ROUNDING
+from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
-from hetrisk.core.sources.design import BatchDesign, Single
+from hetrisk.core.sources.cuts import best_cuts
+from hetrisk.core.sources.design import BatchDesign, BrokenDesign, Single
 from hetrisk.core.sources.experts import Experts, fit_experts
 from hetrisk.core.sources.flexible import Population
 from hetrisk.core.sources.one_regression import OneRegression, one_regression
 from hetrisk.core.sources.score import (
+    DRAWS,
+    FIRST,
+    SPECIAL,
     ComparedPartition,
     Regressions,
     noise_parts,
     p_value_of,
     standardised_gain,
 )
-from hetrisk.core.thresholds import THRESHOLDS, Thresholds
+from hetrisk.core.thresholds import Thresholds
 
-DRAWS: Budget[int] = 20  # targets of one population
 MARKS: Budget[int] = 8  # columns whose direction a slope may go along with
 SEED: Constant[int] = 20211  # of the draws
 
@@ -219,7 +222,8 @@ def surest_turn(
 ) -> Turn | None:
     """The surest of several; None where there are none.
 
-    ``level`` above which its p-value need not be known exactly.
+    At ``level`` it is decided whether it turns: where a few draws do, no more are made, and the
+    p-value is the one that they allow for.
     """
     random = np.random.default_rng(SEED)
     blur = thresholds.blur * random.standard_normal((1, len(rows)))
@@ -230,60 +234,68 @@ def surest_turn(
     best = int(np.argmax([float(one.gain[0]) for one in compared]))
     column, found = columns[best], compared[best]
     value = standardised_gain(np.append(found.gain, np.zeros(2)), thresholds.misfit)
-    if p_value_of(value, DRAWS) < level:
-        # Only draws can say that it is not chance; that it is nothing special shows without.
-        null = _null_gain(rows, column.population, seen[best], found, thresholds)
-        value = standardised_gain(np.append(found.gain, null), thresholds.misfit)
+    p_value = p_value_of(value, DRAWS)
+    # Only draws can say that it is not chance; that it is nothing special shows without.
+    if p_value < level:
+        null = _null(rows, column.population, seen[best], found, thresholds)
+        gain = np.append(found.gain, _compare(seen[best], null[:FIRST], rows.weight, found).gain)
+        value = standardised_gain(gain, thresholds.misfit)
+        p_value = p_value_of(value, FIRST)
+        if value > SPECIAL and p_value >= level:
+            gain = np.append(gain, _compare(seen[best], null[FIRST:], rows.weight, found).gain)
+            value = standardised_gain(gain, thresholds.misfit)
+            p_value = p_value_of(value, DRAWS)
     turning = int(column.support[column.turning])
-    return Turn(turning, value, p_value_of(value, DRAWS), found.partition(column))
+    return Turn(turning, value, p_value, found.partition(column))
 
 
-def _null_gain(
+def _null(
     rows: Rows, population: Population, seen: TurningRows, found: _Compared, thresholds: Thresholds
 ) -> FloatArray:
-    """(DRAWS,) gains on targets of the better of the two descriptions by one population."""
+    """(DRAWS, n) targets of the better of the two descriptions by one population."""
     single = seen.bent if found.cut is None else seen.broken(found.cut)
-    fit = found.bent if found.cut is None else found.broken[0]
+    fit = found.bent if found.cut is None else found.broken
     mean = single @ fit.coef[0].astype(np.float64)
     random = np.random.default_rng(SEED)
     # Draws keep the shape of the noise along the mean, as those of hidden slopes do.
     drawn = replace(population, mean=mean, unit=seen.units(rows.y) - mean)
     Y = mean + drawn.draws(DRAWS, thresholds.noise_block, random)
-    Y += thresholds.blur * random.standard_normal(Y.shape)
-    return _compare(seen, Y, rows.weight).gain
+    blurred: FloatArray = Y + thresholds.blur * random.standard_normal(Y.shape)
+    return blurred
 
 
 @dataclass(frozen=True)
 class _Compared:
-    """Descriptions of B targets: bent, broken at a cut (one by one), and mixed.
+    """Descriptions of B targets: bent, broken at a cut, and mixed.
 
-    ``sharp`` are the same two regressions as the mixed, with a chance as steep as a step; ``cuts``
-    (B, 1 + g) where it rises.
+    ``sharp`` (B,) log likelihoods of the same two regressions as the mixed, with a chance as steep
+    as a step; ``cuts`` (B, 1 + g) of the broken. Where the mixed is no better than the others
+    already, neither is sought further.
     """
 
     bent: OneRegression
-    broken: tuple[OneRegression, ...]
-    sharp: Experts
+    broken: OneRegression
+    sharp: Single
     mixed: Experts
     cuts: FloatArray
 
     @property
     def cut(self) -> FloatArray | None:
         """Where the first target breaks; None where it bends."""
-        broken = max(self.broken[0].log_likelihood[0], self.sharp.log_likelihood[0])
+        broken = max(self.broken.log_likelihood[0], self.sharp[0])
         return None if self.bent.log_likelihood[0] >= broken else self.cuts[0]
 
     @property
     def gain(self) -> FloatArray:
-        """(B,) of the mixed over the best of the others."""
-        broken = np.concatenate([each.log_likelihood for each in self.broken])
-        one = np.max([self.bent.log_likelihood, broken, self.sharp.log_likelihood], axis=0)
+        """(B,) of the mixed over the best of the others; below zero it is an upper bound."""
+        others = (self.bent.log_likelihood, self.broken.log_likelihood, self.sharp)
+        one = np.max(others, axis=0)
         gain: FloatArray = (self.mixed.log_likelihood - one).astype(np.float64)
         return gain
 
     def partition(self, column: TurningColumn) -> TurnPartition:
         """Rows by the slope they follow, of the first target."""
-        single = self.bent if self.cut is None else self.broken[0]
+        single = self.bent if self.cut is None else self.broken
         share = float(single.noise.share[0])
         one = Regressions(
             single.coef[:1].astype(np.float64),
@@ -298,21 +310,33 @@ class _Compared:
         return TurnPartition(column, self.mixed.chance[0], two, one, self.cut)
 
 
-def _compare(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> _Compared:
+def _compare(
+    seen: TurningRows, Y: FloatArray, weight: FloatArray, like: _Compared | None = None
+) -> _Compared:
     """Describe targets (B, n) in every way.
 
     The mixed start from the cut across the direction in which the slope changes most; the place of
-    a sharp cut is sought from where the mixed put it.
+    a sharp cut is sought from where the mixed put it. Targets that were drawn have noise ``like``
+    that of the one they were drawn for.
     """
     Y32, design = Y.astype(np.float32), BatchDesign(seen.straight, weight)
     first = _placed(seen, [_steepest(seen, Y, weight)], Y, weight)
     mixed = fit_experts(seen.marks, design, Y32, first)
-    sharp = fit_experts(seen.marks, design, Y32, _sides(seen, mixed.chance), sharp=True)
-    cuts = _placed(seen, [first, mixed.chance, sharp.chance], Y, weight)
-    broken = tuple(
-        _one(seen.broken(cut), y[None], weight) for cut, y in zip(cuts, Y32, strict=True)
-    )
-    return _Compared(_one(seen.bent, Y32, weight), broken, sharp, mixed, cuts)
+    bent = _one(BatchDesign(seen.bent, weight), Y32, None if like is None else like.bent)
+    broken = _broken(seen, Y32, weight, first, like)
+    low: Single = np.full(len(Y), -np.inf, dtype=np.float32)
+    found = _Compared(bent, broken, low, mixed, first)
+    # A gain below zero is none, however far below.
+    asked = np.flatnonzero(found.gain > 0.0)
+    if len(asked) == 0:
+        return found
+    chance, some, enough = mixed.chance[asked], Y32[asked], mixed.log_likelihood[asked]
+    sharp = fit_experts(seen.marks, design, some, _sides(seen, chance), enough)
+    cuts = found.cuts.copy()
+    cuts[asked] = _placed(seen, [first[asked], chance, sharp.chance], Y[asked], weight)
+    found.sharp[asked] = sharp.log_likelihood
+    better = broken.replaced(asked, _broken(seen, some, weight, cuts[asked], like))
+    return replace(found, broken=better, cuts=cuts)
 
 
 def _steepest(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> FloatArray:
@@ -329,13 +353,12 @@ def _placed(
     seen: TurningRows, directions: list[FloatArray], Y: FloatArray, weight: FloatArray
 ) -> FloatArray:
     """(B, 1 + g) the cut across one of several directions (B, 1 + g) that serves a target best."""
-    found = []
-    scaled = [_sides(seen, direction) for direction in directions]
-    for y, *sides in zip(Y, *scaled, strict=True):
-        cuts = [_best_cut(seen.marks @ side[1:], seen.straight, y, weight) for side in sides]
-        best = max(range(len(cuts)), key=lambda i: cuts[i][1])
-        found.append([-cuts[best][0], *sides[best][1:]])
-    return np.array(found)
+    sides = np.stack([_sides(seen, direction) for direction in directions])
+    cuts = [best_cuts(side[:, 1:] @ seen.marks.T, seen.straight, Y, weight) for side in sides]
+    best = np.argmax([explained for _, explained in cuts], axis=0), np.arange(len(Y))
+    found: FloatArray = sides[best]
+    found[:, 0] = -np.array([place for place, _ in cuts])[best]
+    return found
 
 
 def _sides(seen: TurningRows, weights: FloatArray) -> FloatArray:
@@ -345,33 +368,16 @@ def _sides(seen: TurningRows, weights: FloatArray) -> FloatArray:
     return scaled
 
 
-def _one(columns: FloatArray, Y: Single, weight: FloatArray) -> OneRegression:
-    mask = np.ones((len(Y), columns.shape[1]), dtype=bool)
-    return one_regression(BatchDesign(columns, weight), Y, mask)
+def _one(design: BatchDesign, Y: Single, like: OneRegression | None) -> OneRegression:
+    mask = np.ones((len(Y), design.n_columns), dtype=bool)
+    noise = None if like is None else like.noise.chosen(np.zeros(1, dtype=np.int64))
+    return one_regression(design, Y, mask, like=noise)
 
 
-def _best_cut(
-    index: FloatArray, Z: FloatArray, y: FloatArray, weight: FloatArray
-) -> tuple[float, float]:
-    """The value of an index where two fits, one a side, explain most, and what they explain."""
-    order = np.argsort(index, kind="stable")
-    values, (n, p) = index[order], Z.shape
-    least = max(int(THRESHOLDS.least_share * n), 1)
-    places = np.arange(least - 1, n - least)
-    # A cut lies between two values; ties stay on one side.
-    places = places[values[places] < values[places + 1]]
-    if len(places) == 0:
-        return float(np.median(index)), 0.0
-    weighted = weight[order, None] * Z[order]
-    # Running sums along the index: both sides of every cut are differences of two of them.
-    gram = np.cumsum(weighted[:, :, None] * Z[order, None, :], axis=0)
-    right = np.cumsum(weighted * y[order, None], axis=0)
-    ridge, explained = RIDGE * weight.sum() * np.eye(p), np.zeros(len(places))
-    for A, b in (
-        (gram[places], right[places]),
-        (gram[-1] - gram[places], right[-1] - right[places]),
-    ):
-        explained += (np.linalg.solve(A + ridge, b[..., None])[..., 0] * b).sum(axis=1)
-    best = int(np.argmax(explained))
-    below, above = values[places[best]], values[places[best] + 1]
-    return float((below + above) / 2.0), float(explained[best])
+def _broken(
+    seen: TurningRows, Y: Single, weight: FloatArray, cuts: FloatArray, like: _Compared | None
+) -> OneRegression:
+    """A regression on either side of the cut (B, 1 + g) of each target."""
+    far = cuts[:, :1] + cuts[:, 1:] @ seen.marks.T > 0
+    known = None if like is None else like.broken
+    return _one(BrokenDesign(seen.straight, weight, far), Y, known)
