@@ -139,18 +139,24 @@ class Hidden(Question[Suspicion]):
             sentence = f"y given the columns is one population ({p_text(p_value)})."
             return nothing_found(self, case, p_value, sentence)
         case = _without_effects(case)
-        order = _order(case, proposal, found)
-        order = order[_to_blame(case, proposal)[order]]
         partition: Partition = found.partition()
-        _, grams = _grams(proposal.rows, np.arange(len(case.excluded)), found)
-        chance: tuple[tuple[Environments, ...], ...] = (tuple(grams),)
-        gone, without = self._cure(case, proposal, proposal.sets[order[:TESTED]])
-        if not gone.any() and turn is not None and turn.p_value < proposal.level:
+        chance: tuple[tuple[Environments, ...], ...] = ()
+        gone, without = np.zeros_like(case.excluded), None
+        if turn is not None and turn.p_value < proposal.level:
             gone, without = self._cure(case, proposal, _turning(case, turn))
-            partition, chance = turn.partition, ()
+        if not gone.any() and found.p_value < proposal.level:
+            order = _order(case, proposal, found)
+            order = order[_to_blame(case, proposal)[order]]
+            gone, without = self._cure(case, proposal, proposal.sets[order[:TESTED]])
         sentence = _sentence(case, gone, p_text(p_value), without)
-        if gone.any() and turn is not None and partition is turn.partition:
+        if turn is not None and np.array_equal(_turning(case, turn), gone[None]):
+            # Whoever found it, a turn parts all rows; two slopes part those that contradict the
+            # interaction which the mean takes it for.
+            partition = turn.partition
             sentence = f"A slope changes along with another column, not because of it: {sentence}"
+        elif found.p_value < proposal.level:
+            _, grams = _grams(proposal.rows, np.arange(len(case.excluded)), found)
+            chance = (tuple(grams),)
         return replace(
             nothing_found(self, case, p_value, sentence),
             column_p_values=np.where(gone, p_value, 1.0),
@@ -291,9 +297,7 @@ def _without(
     case: Case, rows: Rows, found: Score, sets: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """(s,) gain of two slopes, and squared error of one, without each set of columns."""
-    free = found.columns.free
-    mask = np.ones((len(sets), found.design.n_columns), dtype=bool)
-    mask[:, 1 : 1 + len(free)] = ~sets[:, free]
+    mask = found.columns.without(sets)
     # Units have the mean of all columns taken out; a smaller set must explain y itself.
     target = rows.y * found.columns.unit / found.columns.population.scale
     return gains_from(found.design, target, found.found.second[0], mask)

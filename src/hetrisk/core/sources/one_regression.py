@@ -45,6 +45,17 @@ class Noise:
         parts = (self.mean, self.variance, self.share, self.one)
         return Noise(*(np.repeat(part, times, axis=-1) for part in parts))
 
+    @property
+    def narrowest(self) -> Single:
+        """(B,) variance of the narrower part."""
+        narrowest: Single = self.variance.min(axis=0)
+        return narrowest
+
+    def narrowed(self) -> Noise:
+        """Both parts as narrow as the narrower: no row is in a tail of the noise."""
+        both = np.stack([self.narrowest, self.narrowest])
+        return Noise(np.zeros_like(self.mean), both, self.share, self.one)
+
     def of_size(self, one: Single) -> Noise:
         """The noise of one target, as that of others with mean squares ``one`` (B,)."""
         size = one / self.one

@@ -24,7 +24,7 @@ from hetrisk.core.numerics.families import Gaussian
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
 from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.partition import Partition
-from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.numerics.working import working_fit
 from hetrisk.core.sources.design import BatchDesign
 from hetrisk.core.sources.flexible import Population, drawn_units, fit_population
@@ -66,6 +66,18 @@ class Columns:
     centre: FloatArray
     spread: FloatArray
     unit: float
+
+    def without(self, sets: BoolArray) -> BoolArray:
+        """(s, 1 + k + r) what is left of these columns without each set (s, d) of the table's.
+
+        What the terms say goes with any column that stands in one of them: it is one prediction.
+        """
+        m = len(self.support)
+        standing = {j for term in self.population.terms for j in term.columns if j < m}
+        bent = sets[:, self.support[sorted(standing)]].any(axis=1, keepdims=True)
+        terms = self.summaries[m:].any(axis=0, keepdims=True)
+        constant = np.ones((len(sets), 1), dtype=bool)
+        return np.hstack([constant, ~sets[:, self.free], ~(bent & terms)])
 
     def __call__(self, table: FloatArray) -> FloatArray:
         """(n, 1 + k + r) constant, free columns, predictions, over the size of the noise."""

@@ -223,7 +223,8 @@ def gains(
 
     EM starts from tails: the rows where residual times column is farthest out, either side, for
     every column, and the rows of large residuals. They are compared after a few iterations on some
-    of the rows; the best few are carried to the end.
+    of the rows; the best few are carried to the end. The noise starts narrow: in one regression its
+    wider part has taken the rows of a rarer slope for its own, and would not let go of them.
     """
     Y32: Single = np.ascontiguousarray(Y, dtype=np.float32)
     mask = np.ones((len(Y32), design.n_columns), dtype=bool) if mask is None else mask
@@ -239,7 +240,7 @@ def gains(
         small,
         np.repeat(Y32[:, some], m, axis=0),
         starts.reshape(B * m, -1),
-        one.noise.repeated(m),
+        one.noise.narrowed().repeated(m),
         np.repeat(mask, m, axis=0),
         SHORT,
         -np.inf,
@@ -247,12 +248,12 @@ def gains(
     best = np.argsort(-tried.log_likelihood.reshape(B, m), axis=1, kind="stable")[:, :CARRIED]
     place = (best + m * np.arange(B)[:, None]).ravel()
     k = best.shape[1]
-    Yk, noise = np.repeat(Y32, k, axis=0), one.noise.repeated(k)
+    Yk, noise = np.repeat(Y32, k, axis=0), tried.noise.chosen(place)
     gap = design.residuals(Yk, tried.coef[0, place]) ** 2
     gap -= design.residuals(Yk, tried.coef[1, place]) ** 2
     # The slopes were fitted to some of the rows; all rows are shared out by which slope is nearer,
     # in units of the noise.
-    second: Single = expit(gap / col(noise.one))
+    second: Single = expit(gap / col(noise.narrowest))
     found = two_slopes(design, Yk, second, noise, np.repeat(mask, k, axis=0))
     top = np.argmax(found.log_likelihood.reshape(B, k), axis=1) + k * np.arange(B)
     chosen = found.chosen(top)
@@ -269,7 +270,7 @@ def gains_from(
     Y = np.repeat(np.asarray(y, dtype=np.float32)[None], len(mask), axis=0)
     one = one_regression(design, Y, mask, SETS_LONG)
     start = np.repeat(second[None], len(mask), axis=0)
-    two = two_slopes(design, Y, start, one.noise, mask, SETS_LONG)
+    two = two_slopes(design, Y, start, one.noise.narrowed(), mask, SETS_LONG)
     gain: FloatArray = (two.log_likelihood - one.log_likelihood).astype(np.float64)
     return gain, one.noise.one.astype(np.float64)
 
