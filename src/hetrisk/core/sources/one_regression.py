@@ -45,6 +45,12 @@ class Noise:
         parts = (self.mean, self.variance, self.share, self.one)
         return Noise(*(np.repeat(part, times, axis=-1) for part in parts))
 
+    @classmethod
+    def concatenated(cls, several: Sequence[Noise]) -> Noise:
+        """The noise of several lists of targets, one after the other."""
+        parts = zip(*((n.mean, n.variance, n.share, n.one) for n in several), strict=True)
+        return cls(*(np.concatenate(part, axis=-1) for part in parts))
+
     @property
     def narrowest(self) -> Single:
         """(B,) variance of the narrower part."""

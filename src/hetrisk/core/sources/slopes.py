@@ -46,7 +46,6 @@ LONG: Budget[int] = 40  # of those carried on
 SETS_LONG: Budget[int] = 30  # iterations where many sets of columns are compared
 IN_TAIL: Budget[float] = 0.9  # share of the second slope that a start gives to rows in a tail
 OFF_TAIL: Budget[float] = 0.05  # and to the others
-CARRIED: Budget[int] = 2  # starts carried on
 START_ROWS: Budget[int] = 800  # rows the starts are compared on
 TOL: Budget[float] = 2e-5  # gain in mean log likelihood below which EM stops
 
@@ -223,41 +222,49 @@ def gains(
 
     EM starts from tails: the rows where residual times column is farthest out, either side, for
     every column, and the rows of large residuals. They are compared after a few iterations on some
-    of the rows; the best few are carried to the end. The noise starts narrow: in one regression its
-    wider part has taken the rows of a rarer slope for its own, and would not let go of them.
+    of the rows, and the best is carried to the end: once with the noise of one regression, and once
+    with noise that starts narrow. In one regression the wider part of the noise has taken the rows
+    of a rarer slope for its own, and may not let go of them.
     """
     Y32: Single = np.ascontiguousarray(Y, dtype=np.float32)
     mask = np.ones((len(Y32), design.n_columns), dtype=bool) if mask is None else mask
     one = one_regression(design, Y32, mask)
-    residual = design.residuals(Y32, one.coef)
     n = len(design)
     # Starts are many and short; which of them is best shows on few rows.
     some = np.linspace(0, n - 1, min(n, START_ROWS)).astype(np.int64)
     small = design.rows(some)
-    starts = _starts(small, residual[:, some])
+    starts = _starts(small, small.residuals(Y32[:, some], one.coef))
+    carried = []
+    for noise in (one.noise, one.noise.narrowed()):
+        best = _best_start(small, Y32[:, some], starts, noise, mask)
+        gap = design.residuals(Y32, best.coef[0]) ** 2 - design.residuals(Y32, best.coef[1]) ** 2
+        # The slopes were fitted to some of the rows; all rows are shared out by which slope is
+        # nearer, in units of the noise.
+        carried.append((expit(gap / col(best.noise.narrowest)), best.noise))
+    second, noises = zip(*carried, strict=True)
+    Y2, mask2 = np.concatenate([Y32, Y32]), np.concatenate([mask, mask])
+    found = two_slopes(design, Y2, np.concatenate(second), Noise.concatenated(noises), mask2)
+    first = np.arange(len(Y32))
+    narrow = found.log_likelihood[len(Y32) :] > found.log_likelihood[: len(Y32)]
+    chosen = found.chosen(np.where(narrow, first + len(Y32), first))
+    return (chosen.log_likelihood - one.log_likelihood).astype(np.float64), chosen, one
+
+
+def _best_start(
+    design: BatchDesign, Y: Single, starts: Single, noise: Noise, mask: BoolArray
+) -> TwoSlopes:
+    """Of the starts (B, m, n) of each target, the best after a few iterations."""
     B, m = starts.shape[:2]
     tried = two_slopes(
-        small,
-        np.repeat(Y32[:, some], m, axis=0),
+        design,
+        np.repeat(Y, m, axis=0),
         starts.reshape(B * m, -1),
-        one.noise.narrowed().repeated(m),
+        noise.repeated(m),
         np.repeat(mask, m, axis=0),
         SHORT,
         -np.inf,
     )
-    best = np.argsort(-tried.log_likelihood.reshape(B, m), axis=1, kind="stable")[:, :CARRIED]
-    place = (best + m * np.arange(B)[:, None]).ravel()
-    k = best.shape[1]
-    Yk, noise = np.repeat(Y32, k, axis=0), tried.noise.chosen(place)
-    gap = design.residuals(Yk, tried.coef[0, place]) ** 2
-    gap -= design.residuals(Yk, tried.coef[1, place]) ** 2
-    # The slopes were fitted to some of the rows; all rows are shared out by which slope is nearer,
-    # in units of the noise.
-    second: Single = expit(gap / col(noise.narrowest))
-    found = two_slopes(design, Yk, second, noise, np.repeat(mask, k, axis=0))
-    top = np.argmax(found.log_likelihood.reshape(B, k), axis=1) + k * np.arange(B)
-    chosen = found.chosen(top)
-    return (chosen.log_likelihood - one.log_likelihood).astype(np.float64), chosen, one
+    return tried.chosen(tried.log_likelihood.reshape(B, m).argmax(axis=1) + m * np.arange(B))
 
 
 def gains_from(
