@@ -72,7 +72,7 @@ def test_the_reach_curve_is_drawn_with_its_marks():
     lines = {line.get_label(): line for line in ax.lines}
     np.testing.assert_array_equal(lines["This model"].get_ydata(), curve.error)
     np.testing.assert_array_equal(lines["Plain model (ERM)"].get_ydata(), curve.error_erm)
-    assert lines["Reach asked for"].get_xdata()[0] == 2.0
+    assert lines["Reach asked for"].get_xdata()[0] == model.reach
     assert lines["Pays from 0.61 on"].get_xdata()[0] == pytest.approx(curve.break_even)
     assert len(ax.collections) == 2  # the bands
     assert ax.get_ylabel() == "Expected RMSE"

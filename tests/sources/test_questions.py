@@ -237,3 +237,16 @@ def test_a_copy_of_a_label_leaves_by_assumption_though_no_environments_price_it(
     assert model.verdict_ == "invariant"
     assert model.evidence_.assumed.any()
     assert "an assumption, not a test" in model.verdict_reason_
+
+
+def test_an_effect_whose_noise_multiplies_follows_from_the_target_in_one_way():
+    """Skewed noise that grows with a skewed target: one mechanism, found out in 3 of 12 before."""
+    shifting = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        causes = rng.standard_normal((1400, 5))
+        y = np.exp(0.4 * causes @ [0.8, -0.6, 0.9, 0.5, -0.7] + 0.3 * rng.standard_normal(1400))
+        effect = y * np.exp(0.4 * rng.standard_normal(1400))
+        answer = asked(standardised(np.column_stack([causes, effect]), y))
+        shifting += bool(answer.leave.any())
+    assert shifting == 0

@@ -66,6 +66,7 @@ class Population:
     mean, scale : (n,) g and s at the rows it was fitted to.
     unit : (n,) residuals over their scale.
     noise : of the residuals, the two normals by which the mean was fitted.
+    again : whether it was fitted again by the size of the noise.
     """
 
     direction: FloatArray
@@ -76,6 +77,7 @@ class Population:
     scale: FloatArray
     unit: FloatArray
     noise: Noise
+    again: bool
 
     def standardised(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n,) residuals of any rows over the size of the noise there."""
@@ -116,8 +118,16 @@ class Population:
         return drawn
 
 
-def fit_population(rows: Rows, groups: IntArray, thresholds: Thresholds) -> Population:
-    """Fit one population to numbers: choose terms of the mean, columns of the scale, fit both."""
+def fit_population(
+    rows: Rows, groups: IntArray, thresholds: Thresholds, again: bool = False
+) -> Population:
+    """Fit one population to numbers: choose terms of the mean, columns of the scale, fit both.
+
+    ``again`` fits the mean once more where noise grows, by the size of the noise. Without, the fit
+    sides with the rows that have little noise and takes the skew of the others for noise, as where
+    noise multiplies. But slopes that differ make noise grow as well, and fitted again the mean
+    sides with the most common of them: a cause is not asked this way.
+    """
     direction = _direction(rows)
     # One more column, what the columns say together: a link function is one curve of it, and would
     # be products of all columns without it.
@@ -126,11 +136,16 @@ def fit_population(rows: Rows, groups: IntArray, thresholds: Thresholds) -> Popu
     terms = choose_terms(bent, Gaussian(), own, thresholds.alpha)
     columns = np.column_stack([rows.X, term_values(terms, bent.X)])
     coefs, means, noise = _efficient_fits(columns, rows.y[None], rows.weight)
+    sizes = _scale(rows, means[0], rows.y - means[0], thresholds.score)
+    again = again and len(sizes.chosen) > 0
+    if again:
+        scale = sizes(rows.X, means[0])
+        coefs, means, noise = _efficient_fits(columns, rows.y[None], rows.weight, scale=scale)
+        sizes = _fitted_scale(rows, means[0], rows.y - means[0], sizes.chosen)
     coef, mean = coefs[0], means[0]
-    residual = rows.y - mean
-    sizes = _scale(rows, mean, residual, thresholds.score)
     scale = sizes(rows.X, mean)
-    return Population(direction, terms, coef, sizes, mean, scale, residual / scale, noise)
+    unit = (rows.y - mean) / scale
+    return Population(direction, terms, coef, sizes, mean, scale, unit, noise, again)
 
 
 def _direction(rows: Rows) -> FloatArray:
@@ -155,8 +170,9 @@ def drawn_units(
     """
     targets = population.mean + population.scale * population.draws(count, block, random)
     columns = population.columns_at(rows.X)
-    _, means, _ = _efficient_fits(columns, targets, rows.weight, population.noise)
     chosen = population.sizes.chosen
+    scale = population.scale if population.again else None
+    _, means, _ = _efficient_fits(columns, targets, rows.weight, population.noise, scale)
     units = np.empty_like(targets)
     for unit, target, mean in zip(units, targets, means, strict=True):
         sizes = _fitted_scale(rows, mean, target - mean, chosen)
@@ -165,25 +181,32 @@ def drawn_units(
 
 
 def _efficient_fits(
-    columns: FloatArray, Y: FloatArray, weight: FloatArray, like: Noise | None = None
+    columns: FloatArray,
+    Y: FloatArray,
+    weight: FloatArray,
+    like: Noise | None = None,
+    scale: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, Noise]:
     """Regressions by the likelihood of skewed or heavy-tailed noise: coefficients, means, noise.
 
     Least squares would blur the shape of such noise by its own error, and targets drawn from
     blurred residuals look smoother than those of the population. ``like`` is the noise of one
-    target that the others were drawn from.
+    target that the others were drawn from. Where the size of the noise is known, (n,) ``scale``,
+    the noise is that over its size, and the mean is where its narrower part lies.
     """
     centre, spread = columns.mean(axis=0), columns.std(axis=0)
     spread = np.where(spread > ROUNDING, spread, 1.0)
     # Single precision below: terms are of any size, and a cube beside a step would lose its digits.
     Z = np.column_stack([np.ones(len(columns)), (columns - centre) / spread])
     mask = np.ones((len(Y), Z.shape[1]), dtype=bool)
-    design, targets = BatchDesign(Z, weight), np.asarray(Y, dtype=np.float32)
-    fitted = one_regression(design, targets, mask, like=like)
+    unit = np.ones(len(Z)) if scale is None else float(np.median(scale)) / scale
+    design = BatchDesign(Z * unit[:, None], weight)
+    fitted = one_regression(design, np.asarray(Y * unit, dtype=np.float32), mask, like=like)
     coef = fitted.coef.astype(np.float64)
     means = coef @ Z.T
-    # The first part of the noise has mean zero; the whole noise need not.
-    off = (Y - means) @ weight / weight.sum()
+    # The first part of the noise has mean zero; the whole noise need not. Noise that grows has no
+    # mean that a constant could take up.
+    off = (Y - means) @ weight / weight.sum() if scale is None else np.zeros(len(Y))
     slopes = coef[:, 1:] / spread
     coef = np.column_stack([coef[:, 0] + off - slopes @ centre, slopes])
     return coef, means + off[:, None], fitted.noise

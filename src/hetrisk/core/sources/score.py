@@ -243,7 +243,7 @@ def score(
     seen = Rows(np.ascontiguousarray(table[:, support]), table[:, target], rows.weight)
     # y is the last column of the table, so that a column may be asked about as y is.
     own = np.append(groups, groups.max(initial=0) + 1)[support]
-    population = fit_population(seen, own, thresholds)
+    population = fit_population(seen, own, thresholds, again=target != -1)
     columns = _columns(seen, population, support, mixed)
     design = BatchDesign(columns(table), rows.weight)
     random = np.random.default_rng(SEED)
