@@ -172,7 +172,8 @@ class _Search:
         path = [self.keep]
         for start in range(0, len(waiting), count):
             path.append(_with(path[-1], np.concatenate(waiting[start : start + count])))
-        if len(path) > 1:
+        # Nearby strengths shrink columns in the same order.
+        if any(columns.tobytes() not in self.met for columns in path[1:]):
             found = evaluate_path(self.environments, np.array(path[1:]))
             for i, columns in enumerate(path[1:]):
                 self.note(columns, _only(found.costs, np.array([i])))
