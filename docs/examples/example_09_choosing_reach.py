@@ -41,5 +41,5 @@ plt.show()
 
 # %%
 # Reach 0 is the plain model. Where a trend goes on, more reach pays. Where what comes lies among what was seen,
-# it costs, from reach 1 on. And where nothing that could leave takes most of the movement with it, the model
-# stays (nearly) the plain one whatever is asked for.
+# it costs. And where nothing that could leave takes most of the movement with it, the model stays the plain
+# one whatever is asked for.

@@ -21,7 +21,7 @@ from hetrisk.core.reach.directions import choose_strength, fit_directions, signi
 from hetrisk.core.reach.forms import refit_columns
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
 from hetrisk.core.reach.leave_one_out import leave_one_out
-from hetrisk.core.reach.regret import fit_set, gradient_shift, risk_of, sparing
+from hetrisk.core.reach.regret import combined, fit_set, gradient_shift, risk_of, sparing
 from hetrisk.core.reach.resampling import halves, resamples
 from hetrisk.core.reach.set_errors import evaluate_path, evaluate_sets
 from hetrisk.core.reach.sweep import SweptFit
@@ -386,6 +386,7 @@ def line(risk, noise_gap, regret):
         ((1.0, 0.0, 0.0), (1.0, 0.0, 0.0), 0.0),
         ((1.1, 0.0, 0.0), (1.0, 0.2, 0.0), 0.5),  # quieter, and nothing else
         ((1.1, 0.0, 0.0), (1.0, 0.05, 0.0), np.inf),
+        ((1.0 + 1e-15, 0.1, 0.0), (1.0, 0.0, 0.2), 0.5),  # all but as cheap, and noisier
     ],
 )
 def test_break_even(model, plain, reach):
@@ -402,7 +403,7 @@ def test_from_the_break_even_on_the_model_errs_no_more(model, plain):
         far = np.array([1e6])
         assert ours.expected(far) > theirs.expected(far)
         return
-    # The rest of a division by 64 is exact: equal means equal.
+    # Multiples of 1/64 are exact: equal means equal.
     beyond = np.concatenate([np.linspace(even, 1.0 + even, 50), even + np.geomspace(1.0, 1e3, 20)])
     gap = ours.expected(beyond) - theirs.expected(beyond)
     assert (gap <= 1e-9 * (1.0 + beyond**2)).all()
@@ -423,6 +424,21 @@ def test_at_reach_one_the_error_is_that_of_the_worst_environment_or_more():
     assert fits.expected(0.5) == pytest.approx(fits.risk + 0.5 * fits.noise_gap + 0.25 * fits.worst)
     # Rows that were placed by their noise: what environments err by tells how they were made.
     assert fit_set(replace(environments, sorted_by_noise=True), FULL).noise_gap == 0.0
+
+
+def test_noise_is_compared_within_a_partition_and_not_where_it_placed_the_rows():
+    """Two partitions of the same rows side by side have the larger of their gaps."""
+    X, y, codes = table(n=1200, flip=2.0)
+    loud = y + 2.0 * (codes == 0) * np.random.default_rng(1).standard_normal(len(y))
+    cells = [cells_of(X, loud, c) for c in (codes, np.arange(len(y)) % 2)]
+    parts = [heterogeneity(c, 1).environments for c in cells]
+    both = combined(parts)
+    gaps = [float(fit_set(e, FULL).noise_gap) for e in parts]
+    assert float(fit_set(both, FULL).noise_gap) == pytest.approx(max(gaps), rel=1e-3)
+    assert gaps[0] > 5 * gaps[1]
+    placed = replace(both, sorted_by_noise=True)
+    assert all(drawn.sorted_by_noise for drawn in resamples(cells, placed, 2))
+    assert halves(cells, placed).sorted_by_noise
 
 
 def test_chance_takes_no_more_than_there_is_and_leaves_the_gap_between_sets():

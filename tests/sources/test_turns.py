@@ -12,7 +12,7 @@ from hetrisk.core.sources.design import BatchDesign, BrokenDesign
 from hetrisk.core.sources.flexible import fit_population
 from hetrisk.core.sources.hidden import Hidden
 from hetrisk.core.sources.one_regression import one_regression
-from hetrisk.core.sources.score import DRAWS, FIRST
+from hetrisk.core.sources.score import DRAWS, FIRST, score
 from hetrisk.core.sources.turns import surest_turn, turning_columns
 from hetrisk.core.thresholds import THRESHOLDS, Thresholds
 from sources.made import asked, case_of, standardised
@@ -157,3 +157,25 @@ def test_a_broken_design_is_the_columns_beside_those_of_the_far_side():
         alone = one_regression(plain, Y[[b]], every[:1])
         assert broken.log_likelihood[b] == pytest.approx(alone.log_likelihood[0], abs=1e-4)
         assert broken.coef[b] == pytest.approx(alone.coef[0], abs=0.02)
+
+
+def test_what_the_terms_say_goes_with_the_columns_that_stand_in_them():
+    rows = standardised(*marked(5))
+    found = score(rows, np.arange(4), Thresholds(), np.arange(4))
+    k, terms = len(found.columns.free), found.columns.population.terms
+    assert {2, 3} <= {j for term in terms for j in term.columns}
+    left = found.columns.without(np.eye(4, dtype=bool))
+    assert left[:, 0].all()
+    assert (left[:, 1 : 1 + k] == ~np.eye(4, dtype=bool)[:, found.columns.free]).all()
+    assert not left[2, 1 + k :].any()
+    assert left[0, 1 + k :].all() or 0 in {j for term in terms for j in term.columns}
+
+
+def test_a_flip_beside_an_interaction_is_laid_at_the_door_of_the_column_that_flips():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((2000, 4))
+    sign = np.where(rng.random(2000) < 0.25, -1.0, 1.0)
+    y = X[:, 1:].sum(axis=1) + 1.5 * sign * X[:, 0] + 0.5 * X[:, 0] * X[:, 1]
+    answer = asked(standardised(X, y + 0.5 * rng.standard_normal(2000)))
+    assert np.flatnonzero(answer.leave).tolist() == [0]
+    assert not any("along with" in finding.sentence for finding in answer.findings)

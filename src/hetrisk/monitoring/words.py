@@ -147,7 +147,7 @@ def _place(reach: Estimate) -> str:
     error = f" ± {fixed(Z * reach.error)}" if math.isfinite(reach.error) else ""
     return (
         f"Reach {fixed(reach.value)}{error}, if all of the additional error comes from "
-        "relations that moved (noisier rows look the same)."
+        "what differed between environments."
     )
 
 

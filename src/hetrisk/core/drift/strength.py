@@ -140,7 +140,7 @@ def _derivatives(
 
 
 def reach_of(error: Estimate, reach: FloatArray, expected: FloatArray) -> Estimate:
-    """Where on a reach curve an error lies: the squared error is a line in the squared reach.
+    """Where on a reach curve an error lies (E_k of `hetrisk.core.reach.regret`).
 
     Parameters
     ----------
@@ -149,8 +149,8 @@ def reach_of(error: Estimate, reach: FloatArray, expected: FloatArray) -> Estima
 
     Returns
     -------
-    The reach at which the curve has this error, extended beyond its end by its last slope; 0
-    below its start, infinity where it is flat. Its ``error`` is half the distance between the
+    The reach at which the curve has this error, extended beyond its end; 0 below its start,
+    infinity where it is flat. Its ``error`` is half the distance between the
     places of ``error`` plus and minus one standard error.
     """
     places = [_place(e, reach, expected) for e in (error.value, _less(error), _more(error))]
@@ -168,12 +168,16 @@ def _more(error: Estimate) -> float:
 
 def _place(error: float, reach: FloatArray, expected: FloatArray) -> float:
     """The reach at which a curve has this error; see `reach_of`."""
-    square, known = np.asarray(reach) ** 2, np.maximum.accumulate(np.asarray(expected) ** 2)
-    if error**2 <= known[0]:
+    k, known = np.asarray(reach), np.maximum.accumulate(np.asarray(expected) ** 2)
+    above = error**2 - known[0]
+    if above <= 0.0:
         return 0.0
-    if error**2 <= known[-1]:
-        return float(np.sqrt(np.interp(error**2, known, square)))
-    rise = (known[-1] - known[0]) / max(square[-1] - square[0], TINY)
-    if rise <= EQUAL * known[0]:
-        return float("inf")
-    return float(np.sqrt(square[-1] + (error**2 - known[-1]) / rise))
+    # Where an error can be no larger (a probability is wrong by one at most) a curve ends flat.
+    flat = known == known[-1]
+    rises = ~flat | (np.arange(len(k)) == 0) | (flat.sum() == 1)
+    parts = np.column_stack([np.minimum(k, 1.0), k**2])[rises]
+    noise, regret = np.maximum(np.linalg.lstsq(parts, known[rises] - known[0], rcond=None)[0], 0.0)
+    regret = regret if regret > EQUAL * known[0] else 0.0
+    if above <= noise + regret:  # up to reach 1: noise k + regret k^2 = above
+        return float(2.0 * above / (noise + np.sqrt(noise**2 + 4.0 * regret * above)))
+    return float(np.sqrt((above - noise) / regret)) if regret > 0.0 else float("inf")

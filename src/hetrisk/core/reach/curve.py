@@ -72,13 +72,13 @@ def break_even(model: Line, plain: Line) -> float:
         return float(np.sqrt((price - quieter) / gain)) if gain > 0.0 else np.inf
     # It pays at reach 1; below, where h(k) = gain k^2 + quieter k - price is not negative.
     root = quieter**2 + 4.0 * gain * price
-    if price > 0.0:  # in this form nothing cancels, and a gain of zero is no exception
-        return float(2.0 * price / (quieter + np.sqrt(root)))
-    if quieter >= 0.0 or root < 0.0 or gain == 0.0:
+    if quieter >= 0.0:  # in this form nothing cancels, and a gain of zero is no exception
+        return float(2.0 * price / (quieter + np.sqrt(root))) if price > 0.0 else 0.0
+    if root < 0.0 or gain == 0.0:
         return 0.0
-    # It pays at 0 as well, and may not in between: a model can be cheaper and noisier.
+    # A noisier model: where it costs less at 0 it pays there as well, and may not in between.
     larger = float((np.sqrt(root) - quieter) / (2.0 * gain))
-    return larger if larger <= 1.0 else 0.0
+    return larger if price > 0.0 or larger <= 1.0 else 0.0
 
 
 def grid(reach: float) -> FloatArray:

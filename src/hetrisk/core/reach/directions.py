@@ -103,7 +103,10 @@ def _variances(environments: Environments) -> FloatArray:
 
 
 def choose_strength(cells: list[CellMoments], environments: Environments, reach: float) -> float:
-    """The strength whose expected error at the reach is least on rows it was not fitted to."""
+    """The strength whose risk and shifts at the reach are least on rows it was not fitted to.
+
+    Noise is left out: strengths hardly differ in it, and halves of the rows say little about it.
+    """
     # The worst over environments of the mean over halves: the mean first, or noise would look
     # like a shift.
     sides, losses = halves(cells, environments), []
@@ -116,7 +119,7 @@ def choose_strength(cells: list[CellMoments], environments: Environments, reach:
 
 
 def direction_line(environments: Environments, coef: FloatArray) -> Line:
-    """Risk and shifts of gradient of a linear model (p, t) that uses directions of all columns.
+    """E_k of a linear model (p, t) of all columns, shifts of its gradient in place of regrets.
 
     For each resample, if there are any.
     """

@@ -30,7 +30,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hetrisk.core.numerics.floors import ROUNDING, SINGULAR
+from hetrisk.core.numerics.floors import ROUNDING, SINGULAR, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 
 
@@ -98,13 +98,19 @@ class Environments:
         return chance
 
     def noise_gap(self, own: FloatArray, size: IntArray | int) -> FloatArray:
-        """(m,) how far the noise of the noisiest environment lies above the mean; see `noise`."""
+        """(m,) how far the noise of the noisiest environment lies above its partition's mean.
+
+        ``own`` and ``size`` as for `noise`.
+        """
         if self.sorted_by_noise:
             return np.zeros(own.shape[:-2] + own.shape[-1:])
         share, variance = self.share[..., None], self._variance(own, size)
-        mean = (share * variance).sum(axis=-2) / share.sum(axis=-2)
-        gap: FloatArray = np.where(share > 0.0, variance, 0.0).max(axis=-2, initial=0.0) - mean
-        return np.maximum(gap, 0.0)
+        # (M, K): which environments make up each of M partitions of the same rows.
+        whole = (np.arange(self.partition.max() + 1)[:, None] == self.partition).astype(np.float64)
+        mean = whole @ (share * variance) / np.maximum(whole @ share, TINY)
+        above = np.where(share > 0.0, variance - mean[..., self.partition, :], 0.0)
+        gap: FloatArray = above.max(axis=-2, initial=0.0)
+        return gap
 
     def _variance(self, own: FloatArray, size: IntArray | int) -> FloatArray:
         """(K, m) of the noise: a fit has taken ``size`` degrees of freedom from its residuals."""

@@ -9,7 +9,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -77,7 +77,7 @@ def _of_folds(
                 weight, square, gram.swapaxes(0, 1).reshape(shape), environments.n_targets, phi
             )
         )
-    return combined(parts)
+    return replace(combined(parts), sorted_by_noise=environments.sorted_by_noise)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class ResampledSets:
         return best
 
     def lines(self, chosen: int, other: int) -> tuple[Line, Line]:
-        """Risk and regrets of two sets in the resamples."""
+        """E_k of two sets in the resamples."""
         found = self.errors
         first, second = (
             Line(found.risk[:, i], found.noise_gap[:, i], found.regrets[:, i], found.own[:, i])

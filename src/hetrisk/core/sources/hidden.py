@@ -153,7 +153,8 @@ class Hidden(Question[Suspicion]):
             # Whoever found it, a turn parts all rows; two slopes part those that contradict the
             # interaction which the mean takes it for.
             partition = turn.partition
-            sentence = f"A slope changes along with another column, not because of it: {sentence}"
+            if turn.p_value < proposal.level:
+                sentence = f"A slope changes, and not because of another column: {sentence}"
         elif found.p_value < proposal.level:
             _, grams = _grams(proposal.rows, np.arange(len(case.excluded)), found)
             chance = (tuple(grams),)

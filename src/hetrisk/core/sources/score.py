@@ -71,6 +71,7 @@ class Columns:
         """(s, 1 + k + r) what is left of these columns without each set (s, d) of the table's.
 
         What the terms say goes with any column that stands in one of them: it is one prediction.
+        Curves of what all columns say together are not looked at: any column stands in those.
         """
         m = len(self.support)
         standing = {j for term in self.population.terms for j in term.columns if j < m}
@@ -243,7 +244,7 @@ def score(
     seen = Rows(np.ascontiguousarray(table[:, support]), table[:, target], rows.weight)
     # y is the last column of the table, so that a column may be asked about as y is.
     own = np.append(groups, groups.max(initial=0) + 1)[support]
-    population = fit_population(seen, own, thresholds, again=target != -1)
+    population = fit_population(seen, own, thresholds, again=bool((support == -1).any()))
     columns = _columns(seen, population, support, mixed)
     design = BatchDesign(columns(table), rows.weight)
     random = np.random.default_rng(SEED)

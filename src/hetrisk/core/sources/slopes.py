@@ -146,7 +146,7 @@ def two_slopes(
 def _begin(
     design: BatchDesign, Y: Single, second: Single, noise: Noise, mask: BoolArray
 ) -> _Running:
-    """Slopes fitted to the rows as they are shared out, noise that of one regression."""
+    """Slopes fitted to the rows as they are shared out, noise as given."""
     w = design.weight
     share = np.clip(second @ w, THRESHOLDS.least_share, 1 - THRESHOLDS.least_share)
     weights = np.stack(
