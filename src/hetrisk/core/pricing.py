@@ -18,7 +18,7 @@ from hetrisk.core.reach.column_prices import column_prices
 from hetrisk.core.reach.columns import take_back_path
 from hetrisk.core.reach.curve import Line, model_line, reach_curve
 from hetrisk.core.reach.heterogeneity import environments_of
-from hetrisk.core.reach.regret import Environments, fit_set, sparing
+from hetrisk.core.reach.regret import Environments, fit_set, shown_by_chance, sparing
 from hetrisk.core.reach.resampling import RESAMPLES, resample_sets
 from hetrisk.core.reach.set_errors import evaluate_path
 from hetrisk.core.result import (
@@ -127,6 +127,9 @@ def _resampled(
 ) -> _Tried:
     """The first set of the path against the last, that of all columns."""
     resampled, full = resample_sets([cells], environments, path, path[:0], reach), len(path) - 1
+    # Environments made from y show regret by chance in resamples as they do on all rows.
+    chance = np.array([shown_by_chance(environments, columns) for columns in path])
+    resampled = replace(resampled, errors=resampled.errors.less(chance))
     return _Tried(
         resampled.lines(0, full),
         resampled.stability(full, 0.0),

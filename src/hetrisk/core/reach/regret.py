@@ -201,13 +201,20 @@ def fit_set(environments: Environments, columns: BoolArray) -> Fits:
     coef[..., chosen, :] = solved
     own = risk[..., 1:, None]
     chance = environments.noise(own, len(chosen))[..., 0]
-    if environments.null:
-        # Rows that were sorted by their noise show regret in one population, too: what they show
-        # there, on average over draws, is chance here.
-        shown = float(np.mean([fit_set(e, columns).worst for e in environments.null]))
-        chance = chance + shown - environments.spared
+    chance = chance + shown_by_chance(environments, columns)
     risk, gap = np.maximum(risk, 0.0), environments.noise_gap(own, len(chosen))[..., 0]
     return Fits(coef, risk[..., 0], risk[..., 1:], gap, regret, chance)
+
+
+def shown_by_chance(environments: Environments, columns: BoolArray) -> float:
+    """Regret that one population shows where rows were placed by their targets; else none.
+
+    What it shows on average over draws, on a set of columns, is chance; but for what is spared.
+    """
+    if not environments.null:
+        return 0.0
+    shown = np.mean([fit_set(e, columns).worst for e in environments.null])
+    return float(shown) - environments.spared
 
 
 def sparing(environments: Environments, sets: list[BoolArray]) -> Environments:

@@ -9,7 +9,7 @@ last (A = L L'). Whether environments are those of all rows or of many resamples
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,6 +66,11 @@ class SetErrors:
         passes[..., full] = True
         best: IntArray = np.where(passes, self.expected(reach), np.inf).argmin(axis=-1)
         return best
+
+    def less(self, chance: FloatArray) -> SetErrors:
+        """With regrets less so much (m,) for each set, none below zero."""
+        regrets = np.maximum(self.regrets - chance[:, None], 0.0)
+        return replace(self, regrets=regrets)
 
     def concatenated(self, other: SetErrors) -> SetErrors:
         """These sets, and then the other ones."""

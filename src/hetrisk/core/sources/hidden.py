@@ -30,7 +30,6 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.named_numbers import Budget
-from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.sources.candidate_sets import (
@@ -139,7 +138,7 @@ class Hidden(Question[Suspicion]):
             sentence = f"y given the columns is one population ({p_text(p_value)})."
             return nothing_found(self, case, p_value, sentence)
         case = _without_effects(case)
-        partition: Partition = found.partition()
+        partition: ComparedPartition = found.partition()
         chance: tuple[tuple[Environments, ...], ...] = ()
         gone, without = np.zeros_like(case.excluded), None
         if turn is not None and turn.p_value < proposal.level:
@@ -149,12 +148,9 @@ class Hidden(Question[Suspicion]):
             order = order[_to_blame(case, proposal)[order]]
             gone, without = self._cure(case, proposal, proposal.sets[order[:TESTED]])
         sentence = _sentence(case, gone, p_text(p_value), without)
-        if turn is not None and np.array_equal(_turning(case, turn), gone[None]):
-            # Whoever found it, a turn parts all rows; two slopes part those that contradict the
-            # interaction which the mean takes it for.
+        if turn is not None and _turns(case, proposal.rows, turn, partition, gone):
             partition = turn.partition
-            if turn.p_value < proposal.level:
-                sentence = f"A slope changes, and not because of another column: {sentence}"
+            sentence = f"A slope changes, and not because of another column: {sentence}"
         elif found.p_value < proposal.level:
             _, grams = _grams(proposal.rows, np.arange(len(case.excluded)), found)
             chance = (tuple(grams),)
@@ -237,6 +233,18 @@ def _turning(case: Case, turn: Turn) -> BoolArray:
         return np.zeros((0, len(gone)), dtype=bool)
     only: BoolArray = gone[None]
     return only
+
+
+def _turns(case: Case, rows: Rows, turn: Turn, slopes: ComparedPartition, gone: BoolArray) -> bool:
+    """Whether the column that leaves turns, and that describes the rows better than two slopes.
+
+    Whoever found it out, a turn parts all rows; two slopes part those that contradict the
+    interaction which the mean takes it for.
+    """
+    if not np.array_equal(_turning(case, turn), gone[None]):
+        return False
+    by_slopes, by_turn = gain_pass(rows, (slopes, turn.partition))
+    return bool(by_turn > by_slopes)
 
 
 def _sets(case: Case, rows: Rows, found: Score) -> BoolArray:
