@@ -19,8 +19,9 @@ demo: $(READY)
 	mkdir -p out
 	$(BIN)/hetrisk demo --report out/demo.html
 
+# Two processes, and no threads beside them: on two cores they would wait for each other.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .
