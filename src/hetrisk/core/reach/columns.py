@@ -174,9 +174,9 @@ class _Search:
             path.append(_with(path[-1], np.concatenate(waiting[start : start + count])))
         # Nearby strengths shrink columns in the same order.
         if any(columns.tobytes() not in self.met for columns in path[1:]):
-            found = evaluate_path(self.environments, np.array(path[1:]))
+            costs = evaluate_path(self.environments, np.array(path[1:])).costs
             for i, columns in enumerate(path[1:]):
-                self.note(columns, _only(found.costs, np.array([i])))
+                self.note(columns, _only(costs, np.array([i])))
 
     def refined(self) -> BoolArray:
         """The best set met, improved by single steps until none helps."""

@@ -215,9 +215,7 @@ def _maximise(
     )
 
 
-def gains(
-    design: BatchDesign, Y: FloatArray, mask: BoolArray | None = None
-) -> tuple[FloatArray, TwoSlopes, OneRegression]:
+def gains(design: BatchDesign, Y: FloatArray) -> tuple[FloatArray, TwoSlopes, OneRegression]:
     """(B,) gain in mean log likelihood of two slopes over one regression, and both.
 
     EM starts from tails: the rows where residual times column is farthest out, either side, for
@@ -227,7 +225,7 @@ def gains(
     of a rarer slope for its own, and may not let go of them.
     """
     Y32: Single = np.ascontiguousarray(Y, dtype=np.float32)
-    mask = np.ones((len(Y32), design.n_columns), dtype=bool) if mask is None else mask
+    mask = np.ones((len(Y32), design.n_columns), dtype=bool)
     one = one_regression(design, Y32, mask)
     n = len(design)
     # Starts are many and short; which of them is best shows on few rows.
