@@ -3,7 +3,7 @@ House prices in Texas: the years differ, and no column leaves
 =============================================================
 
 Median house prices of towns, month by month, 2000 to 2015. We learn from the first half of the years. They
-differ beyond chance, and one column makes the worst of them worse. It stays all the same: this example
+differ beyond chance, and some columns make the worst of them worse. They stay all the same: this example
 shows why, and what would have happened.
 """
 
@@ -24,8 +24,8 @@ print(f"{model.verdict_}: {model.verdict_reason_}")
 print("the columns:", ", ".join(f"x{j} = {name}" for j, name in enumerate(task.feature_names)))
 
 # %%
-# Columns leave only if at least half of what moves over *all* years goes with them. Here more than nine tenths
-# of it would stay. The model is the plain one, and the two curves are one.
+# Columns leave only if next to nothing moves without them, over *all* years. Here more than nine tenths of what moves
+# would stay. The model is the plain one, and the two curves are one.
 
 plotting.ReachDisplay.from_estimator(model)
 plt.show()

@@ -40,6 +40,6 @@ axes[0].legend()
 plt.show()
 
 # %%
-# Reach 0 is the plain model. Where a trend goes on, more reach pays. Where what comes lies among what was seen,
-# it costs. And where nothing that could leave takes most of the movement with it, the model stays the plain
-# one whatever is asked for.
+# Reach 0 is the plain model. Where a trend goes on, some reach pays, and more of it no further. Learned from months at
+# random, every relation moves and no column is to blame: what comes lies among what was seen, and the model stays
+# the plain one whatever is asked for, as it does in Texas.

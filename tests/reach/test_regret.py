@@ -244,7 +244,7 @@ def test_leaving_out_what_moves_removes_its_regret_and_leaving_out_the_rest_does
     moving = int(np.argmin(heterogeneity(cells_of(X, y, codes), 1).column_p_values))
     without, other = FULL.copy(), FULL.copy()
     without[moving] = other[(moving + 1) % 4] = False
-    removed = evaluate_sets(environments, np.array([FULL, without, other])).removed(0)
+    removed = evaluate_sets(environments, np.array([FULL, without, other])).costs.removed(0)
     assert removed[0] == 0.0
     assert removed[1] > 0.8
     assert removed[2] < 0.5

@@ -191,9 +191,15 @@ def _record(tested: TestedSource, settings: SearchSettings, blamed: int | None) 
     elif count < 2:
         sentence = f"{proposal.source} ({proposal.how}): one environment, nothing to compare."
     else:
+        little = tested.p_value < THRESHOLDS.alpha
+        what = (
+            "something may change, by less than three standard errors,"
+            if little
+            else ("nothing changes beyond chance")
+        )
         sentence = (
-            f"{proposal.source} ({proposal.how}): nothing changes beyond chance between its "
-            f"{count} environments; it has no effect."
+            f"{proposal.source} ({proposal.how}): {what} between its {count} environments; it has "
+            "no effect."
         )
     return SourceRecord(
         proposal.source,

@@ -132,7 +132,7 @@ def _resampled(
     resampled = replace(resampled, errors=resampled.errors.less(chance))
     return _Tried(
         resampled.lines(0, full),
-        resampled.stability(full, 0.0),
+        resampled.stability(resampled.errors.costs.removed(full) >= 0.0),
         resampled.agreement(0, full),
         RESAMPLES,
     )

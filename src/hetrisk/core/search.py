@@ -46,10 +46,7 @@ def _found(
     """Given environments first, then hints; the rows themselves where neither decides."""
     if rows.n_rows < THRESHOLDS.rows_needed(rows.n_features):
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
-    # Where no hint speaks the questions follow: two chances to be wrong share the level.
-    both = bool(settings.hints) and settings.environments is None
-    level = THRESHOLDS.alpha / 2 if both else THRESHOLDS.alpha
-    tested = test_sources(rows, family, settings, level)
+    tested = test_sources(rows, family, settings, THRESHOLDS.sure)
     used = [t for t in tested if t.used]
     if used:
         return decide_given(rows, family, groups, settings, tested, used)
@@ -61,7 +58,9 @@ def _found(
     elif settings.reach == 0:
         found = plain_result(rows, family, groups, settings, HOMOGENEOUS, NO_SHIFT)
     else:
-        found = search_inferred(rows, family, groups, settings, level)
+        # Where no hint speaks the questions follow: two chances to be wrong share the level.
+        asked = THRESHOLDS.sure if settings.hints else 0.0
+        found = search_inferred(rows, family, groups, settings, THRESHOLDS.alpha - asked)
     return replace(found, sources=(*source_records(tested, settings), *found.sources))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.regret import Environments, fit_set
-from hetrisk.core.reach.sweep import Costs, SweptFit
+from hetrisk.core.reach.sweep import Costs, SweptFit, cost_of
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ def _flips(environments: Environments, support: BoolArray, members: list[IntArra
     """Costs of the m sets in which one of the groups has changed sides."""
     if environments.null:  # what chance shows depends on the set: each is fitted from scratch
         fits = [fit_set(environments, _flipped(support, group)) for group in members]
-        parts = [(float(fit.risk), float(fit.noise_gap), fit.worst) for fit in fits]
-        return Costs(*np.array(parts).reshape(-1, 3).T)
+        return Costs(*np.array([cost_of(fit) for fit in fits]).reshape(len(fits), -1).T)
     inside = np.array([support[group].all() for group in members], dtype=bool)
     state = SweptFit.of(environments, support)
     sides = [np.flatnonzero(inside), np.flatnonzero(~inside)]

@@ -22,15 +22,12 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.directions import direction_path
 from hetrisk.core.reach.regret import Environments, expected_error, fit_set
 from hetrisk.core.reach.set_errors import evaluate_path
-from hetrisk.core.reach.sweep import Costs, SweptFit
+from hetrisk.core.reach.sweep import Cost, Costs, SweptFit, cost_of
 
 # Columns up to which one leaves or enters at a time; of more, a share does.
 SINGLY: Budget[int] = 60
 SHARE: Budget[float] = 0.08  # of those in play
 RIVALS: Budget[int] = 12  # sets that compete again in every resample
-
-
-Cost = tuple[float, float, float]  # of one set: risk, noise gap, worst regret
 
 
 @dataclass(frozen=True)
@@ -118,13 +115,12 @@ class _Search:
         key = columns.tobytes()
         if key not in self.met:
             if cost is None:
-                fits = fit_set(self.environments, columns)
-                cost = float(fits.risk), float(fits.noise_gap), fits.worst
+                cost = cost_of(fit_set(self.environments, columns))
             self.met[key] = (cost, columns.copy())
         return self._value(self.met[key])
 
     def _value(self, found: tuple[Cost, BoolArray]) -> float:
-        return float(expected_error(*found[0], self.reach))
+        return float(expected_error(*found[0][:3], self.reach))
 
     def ranked(self) -> tuple[BoolArray, Costs]:
         """All sets met, those with the least expected errors first, and their costs."""
@@ -202,8 +198,7 @@ def _only(costs: Costs, chosen: IntArray) -> Cost | None:
     """Cost of the one step chosen; of several taken together it is not known."""
     if len(chosen) > 1:
         return None
-    one = costs.some(int(chosen[0]))
-    return float(one.risk), float(one.noise_gap), float(one.worst)
+    return cost_of(costs.some(int(chosen[0])))
 
 
 def _step(size: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -11,14 +12,16 @@ from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.reach.blame import left_by_all
 from hetrisk.core.reach.column_prices import column_prices
-from hetrisk.core.reach.columns import ColumnChoice, choose_columns, take_back_path
+from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import reach_curve
 from hetrisk.core.reach.forms import FORMS, DecisionProblem, Model, plain
 from hetrisk.core.reach.leave_one_out import leave_one_out
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.reach.resampling import resample_sets
 from hetrisk.core.reach.set_errors import evaluate_path
+from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -94,10 +97,7 @@ def decide(
         reason = f"{reason} {_refused(choice, groups, settings)}"
     if chance is not None:
         verdict, stability = HOMOGENEOUS, nothing
-        reason = (
-            f"The {len(environments.rows)} environments do not differ beyond chance "
-            f"(p = {chance:.2g}): plain ERM on all columns."
-        )
+        reason = _not_sure(len(environments.rows), chance)
     if verdict != INVARIANT:
         found = other
         drawn = _draw(choice, other, unit, None if start is None else (start[1], start[1]))
@@ -123,29 +123,25 @@ class _Choice:
 
     Attributes
     ----------
-    columns : the set with the least E_k, and all sets met on the way to it.
+    wanted : (d,) the set with the least E_k, whether or not it can be trusted.
+    trusted, costs : (n, d) the sets met that can be, and what they cost.
     problem : what a form of the answer is made from; ``at`` is the number of the chosen set.
-    wanted : number of the set that would be chosen, were it to remove enough of the regret.
-    removed : (m,) share of the mean regret that each set of the path removes.
+    stability : (d,) share of resamples in which each column leaves.
     varies, keep : (d,) columns that are not constant, and columns that never leave.
     """
 
-    columns: ColumnChoice
+    wanted: BoolArray
+    trusted: BoolArray
+    costs: Costs
     problem: DecisionProblem
-    wanted: int
-    removed: FloatArray
+    stability: FloatArray
     varies: BoolArray
     keep: BoolArray
 
     @property
-    def stability(self) -> FloatArray:
-        """(d,) share of resamples in which each column leaves."""
-        return self.problem.resampled.stability(self.problem.full, THRESHOLDS.removed)
-
-    @property
     def refused(self) -> bool:
-        """Whether the wanted set is not taken, because it removes too little of the regret."""
-        return self.problem.at == self.problem.full != self.wanted
+        """Whether a set would pay at the reach, and none does that can be trusted so far."""
+        return self.problem.at == self.problem.full and not self.wanted.all()
 
 
 def _choose(
@@ -153,32 +149,40 @@ def _choose(
 ) -> _Choice:
     """Decide which columns leave.
 
-    1. Find the set with the least expected error at the reach.
-    2. From it, take columns back one by one, those that cost least first: nested sets, the last
-       of which is that of all columns.
-    3. Of the sets that remove enough of the mean regret, take the largest whose error is within
-       one standard error of the least (over resamples): a column leaves only for a reason.
+    1. Look for sets with a small expected error at the reach.
+    2. Of those that can be trusted so far (they pay where nothing is extrapolated, or what they
+       leave out is to blame) take the one with the least.
+    3. From it, take columns back one by one, those that cost least first, and stay with the largest
+       trusted set whose error is within one standard error of the least (over resamples): a
+       column leaves only for a reason.
     """
     d, reach = environments.n_columns, settings.reach
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
     keep = settings.kept(d) | ~varies
-    chosen = choose_columns(environments, reach, groups, keep)
-    path = take_back_path(environments, reach, groups, chosen.support)
+    found = choose_columns(environments, reach, groups, keep)
+    by_all = partial(left_by_all, environments, groups=groups)
+    everything = int(found.met.all(axis=1).argmax())
+    trusted = found.costs.trusted(everything, by_all(found.met))
+    best = found.met[found.costs.best(reach, trusted)]
+    path = take_back_path(environments, reach, groups, best)
     full = len(path) - 1
-    resampled = resample_sets(cells, environments, path, chosen.rivals, reach)
-    removed = evaluate_path(environments, path).removed(full)
-    enough = removed >= THRESHOLDS.removed
-    wanted = resampled.within_one_error(enough)
-    at = wanted if enough[wanted] else full
-    problem = DecisionProblem(cells, environments, reach, chosen.rivals, resampled, at, full)
-    return _Choice(chosen, problem, wanted, removed, varies, keep)
+    resampled = resample_sets(cells, environments, path, found.rivals, reach)
+    nested = evaluate_path(environments, path).costs.trusted(full, by_all(path))
+    # All columns are not one of the sets in between: whether leaving any out pays is asked below.
+    at = resampled.within_one_error(nested & (np.arange(len(path)) < full))
+    problem = DecisionProblem(cells, environments, reach, found.rivals, resampled, at, full)
+    # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
+    # rows twice, only of which columns.
+    stability = resampled.stability(resampled.errors.costs.cured(full))
+    met, costs = found.met[trusted], found.costs.some(trusted)
+    return _Choice(found.support, met, costs, problem, stability, varies, keep)
 
 
 def _draw(
     choice: _Choice, model: Model, unit: str, start: tuple[float, float] | None
 ) -> ReachCurve:
     """The reach curve of a model; ``start`` as in `hetrisk.core.reach.curve.reach_curve`."""
-    sets, costs = choice.columns.met, choice.columns.costs
+    sets, costs = choice.trusted, choice.costs
     environments, reach = choice.problem.environments, choice.problem.reach
     return reach_curve(environments, model.line, reach, sets, costs, model.lines, unit, start)
 
@@ -273,14 +277,22 @@ def unsteady(
     return f"the answer does not hold on other rows: {what}.{doubt}"
 
 
+def _not_sure(count: int, p_value: float) -> str:
+    """Why nothing is done about environments that do not surely differ."""
+    if p_value < THRESHOLDS.alpha:
+        what = "differ by less than three standard errors"
+    else:
+        what = "do not differ beyond chance"
+    return f"The {count} environments {what} (p = {p_value:.2g}): plain ERM on all columns."
+
+
 def _refused(choice: _Choice, groups: IntArray, settings: SearchSettings) -> str:
-    """Why columns that would pay for the worst environment stay."""
-    left = ~choice.problem.resampled.sets[choice.wanted]
-    removed = max(float(choice.removed[choice.wanted]), 0.0)
+    """Why columns that would pay at the reach stay."""
+    left = choice.varies & ~choice.wanted
     return (
-        f"Without {listed(left, groups, settings)} the worst environment would suffer less, but "
-        f"only {removed:.0%} of what moves over all environments would be gone: no "
-        "column is left out."
+        f"Without {listed(left, groups, settings)} the environment that moves most would suffer "
+        "less, but not enough of what moves would be gone for them to be to blame: other relations "
+        "move as well, and no column is left out."
     )
 
 

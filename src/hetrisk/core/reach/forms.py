@@ -92,8 +92,8 @@ def columns(problem: DecisionProblem) -> Model:
 
 def refit_columns(rest: Environments, rivals: BoolArray, reach: float) -> FloatArray:
     """Choose anew among the best sets met."""
-    full = int(rivals.all(axis=1).argmax())
-    best = evaluate_sets(rest, rivals).best(reach, full)
+    found = evaluate_sets(rest, rivals).costs
+    best = found.best(reach, found.cured(int(rivals.all(axis=1).argmax())))
     coef = np.empty((len(best), 1 + rest.n_columns, rest.n_targets))
     for i in np.unique(best):
         coef[best == i] = fit_set(rest.some(best == i), rivals[i]).coef[:, 0]

@@ -112,6 +112,15 @@ class Environments:
         gap: FloatArray = above.max(axis=-2, initial=0.0)
         return gap
 
+    def over_all(self, beyond: FloatArray) -> FloatArray:
+        """(m,) mean over all rows of regrets less chance (m, K), not below zero.
+
+        What is above and below chance where nothing differs cancels out; clipped one by one, many
+        environments would show a regret that is not there.
+        """
+        mean: FloatArray = (beyond * self.share[..., None, :]).sum(axis=-1)
+        return np.maximum(mean, 0.0)
+
     def _variance(self, own: FloatArray, size: IntArray | int) -> FloatArray:
         """(K, m) of the noise: a fit has taken ``size`` degrees of freedom from its residuals."""
         rows = self.rows[..., None]
@@ -152,6 +161,7 @@ class Fits:
     risk : pooled squared error R(S); own : (K,) that of each environment's own fit.
     noise_gap : how far the noise of the noisiest environment lies above the mean.
     regret : (K,) as it is; chance : (K,) its mean were nothing to differ.
+    mean : what is beyond chance, over all rows.
     """
 
     coef: FloatArray
@@ -160,6 +170,7 @@ class Fits:
     noise_gap: FloatArray
     regret: FloatArray
     chance: FloatArray
+    mean: FloatArray
 
     @property
     def excess(self) -> FloatArray:
@@ -203,7 +214,8 @@ def fit_set(environments: Environments, columns: BoolArray) -> Fits:
     chance = environments.noise(own, len(chosen))[..., 0]
     chance = chance + shown_by_chance(environments, columns)
     risk, gap = np.maximum(risk, 0.0), environments.noise_gap(own, len(chosen))[..., 0]
-    return Fits(coef, risk[..., 0], risk[..., 1:], gap, regret, chance)
+    mean = environments.over_all((regret - chance)[..., None, :])[..., 0]
+    return Fits(coef, risk[..., 0], risk[..., 1:], gap, regret, chance, mean)
 
 
 def shown_by_chance(environments: Environments, columns: BoolArray) -> float:

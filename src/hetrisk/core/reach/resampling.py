@@ -100,13 +100,9 @@ class ResampledSets:
         """(B, m) error of each set at the reach, in each resample."""
         return self.errors.expected(self.reach)
 
-    def stability(self, full: int, removed: float) -> FloatArray:
-        """(d,) share of resamples in whose best set each column is missing.
-
-        ``full`` is the set of all columns; another counts where it removes at least the share
-        ``removed`` of the mean regret.
-        """
-        best = self.sets[self.errors.best(self.reach, full, removed)]
+    def stability(self, eligible: BoolArray) -> FloatArray:
+        """(d,) share of resamples in whose best ``eligible`` (B, m) set each column is missing."""
+        best = self.sets[self.errors.costs.best(self.reach, eligible)]
         share: FloatArray = (~best).mean(axis=0)
         return share
 

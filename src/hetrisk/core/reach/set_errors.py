@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.regret import Environments, expected_error
 from hetrisk.core.reach.sweep import Costs, SweptFit
-from hetrisk.core.thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -46,26 +44,8 @@ class SetErrors:
 
     @property
     def costs(self) -> Costs:
-        """What makes up E_k."""
-        return Costs(self.risk, self.noise_gap, self.worst)
-
-    def removed(self, full: int) -> FloatArray:
-        """(m,) share of the mean regret of all columns, set number ``full``, that is gone.
-
-        Where y given a set of columns is the same everywhere, all of it is. Where little is gone,
-        the relation of the columns that stay moves as well, and a set that seems to pay for the
-        worst environment pays for that one alone.
-        """
-        of_all = self.mean[..., full, None]
-        gone: FloatArray = (of_all - self.mean) / np.maximum(of_all, TINY)
-        return gone
-
-    def best(self, reach: float, full: int, removed: float = THRESHOLDS.removed) -> IntArray:
-        """Number of the set with the least E_k that removes enough of the regret, or ``full``."""
-        passes = self.removed(full) >= removed
-        passes[..., full] = True
-        best: IntArray = np.where(passes, self.expected(reach), np.inf).argmin(axis=-1)
-        return best
+        """What the sets are chosen by."""
+        return Costs(self.risk, self.noise_gap, self.worst, self.mean)
 
     def less(self, chance: FloatArray) -> SetErrors:
         """With regrets less so much (m,) for each set, none below zero."""
@@ -105,7 +85,7 @@ def evaluate_sets(environments: Environments, sets: Iterable[BoolArray]) -> SetE
         parts.append((risk, gap, regret - environments.noise(own, size)[..., 0]))
     risk, gap, beyond = (np.stack(part, axis=-2) for part in zip(*parts, strict=True))
     risk, regrets = np.maximum(risk, 0.0), np.maximum(beyond, 0.0)
-    mean = _over_all(environments, beyond)
+    mean = environments.over_all(beyond)
     return SetErrors(risk[..., 0], gap[..., 0], regrets, risk[..., 1:], mean)
 
 
@@ -136,7 +116,7 @@ def evaluate_path(environments: Environments, path: BoolArray) -> SetErrors:
         environments.noise_gap(own, size),
         np.maximum(beyond, 0.0),
         np.swapaxes(own, -1, -2),
-        _over_all(environments, beyond),
+        environments.over_all(beyond),
     )
 
 
@@ -145,13 +125,3 @@ def _in_order_of_entry(path: BoolArray) -> IntArray:
     entry = (~path).sum(axis=0)
     order = np.argsort(entry, kind="stable")
     return np.append(0, 1 + order[: int(path[-1].sum())])
-
-
-def _over_all(environments: Environments, beyond: FloatArray) -> FloatArray:
-    """(m,) mean over all rows of regrets less chance (m, K), not below zero.
-
-    What is above and below chance where nothing differs cancels out; clipped one by one, many
-    environments would show a regret that is not there.
-    """
-    mean: FloatArray = (beyond * environments.share[..., None, :]).sum(axis=-1)
-    return np.maximum(mean, 0.0)

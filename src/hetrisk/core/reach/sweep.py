@@ -6,43 +6,89 @@ product of thin matrices: a candidate costs O(K d^2), and no system is solved an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from hetrisk.core.numerics.floors import NEARLY_SINGULAR
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.regret import Environments, expected_error
+from hetrisk.core.reach.regret import Environments, Fits, expected_error
+from hetrisk.core.thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Of m sets of columns: what makes up E_k (`hetrisk.core.reach.regret`), (m,) each.
+    """Of m sets of columns: what they are chosen by (`hetrisk.core.reach.regret`), (m,) each.
+
+    Further axes before this one index resamples.
 
     Attributes
     ----------
     risk : pooled squared error.
     noise_gap : how far the noise of the noisiest environment lies above the mean.
     worst : the largest regret beyond chance.
+    mean : regret beyond chance over all rows.
     """
 
     risk: FloatArray
     noise_gap: FloatArray
     worst: FloatArray
+    mean: FloatArray
 
     def expected(self, reach: float) -> FloatArray:
         """(m,) E_k of each set."""
         return expected_error(self.risk, self.noise_gap, self.worst, reach)
 
+    def removed(self, full: int) -> FloatArray:
+        """(m,) share of the mean regret of all columns, set number ``full``, that is gone.
+
+        Where y given a set of columns is the same everywhere, all of it is.
+        """
+        of_all = self.mean[..., full, None]
+        gone: FloatArray = (of_all - self.mean) / np.maximum(of_all, TINY)
+        return gone
+
+    def cured(self, full: int) -> BoolArray:
+        """(m,) sets that remove most of the mean regret, and that of all columns itself."""
+        cured = self.removed(full) >= THRESHOLDS.removed
+        cured[..., full] = True
+        return cured
+
+    def trusted(self, full: int, by_all: FloatArray) -> BoolArray:
+        """(m,) sets that may be chosen before all columns, set number ``full``.
+
+        Of those that remove most of the regret the ones that pay at reach 1, where the future is
+        like an environment seen and nothing is extrapolated, and the ones that leave out what is to
+        blame: they remove most even of what leaving out as many would leave, ``by_all`` (m,), if
+        every relation moved (`hetrisk.core.reach.blame`).
+        """
+        seen = self.expected(1.0)
+        to_blame = 1.0 - self.removed(full) <= (1.0 - THRESHOLDS.removed) * by_all
+        trusted: BoolArray = self.cured(full) & (to_blame | (seen <= seen[..., full, None]))
+        return trusted
+
+    def best(self, reach: float, eligible: BoolArray) -> IntArray:
+        """Number of the ``eligible`` (m,) set with the least E_k."""
+        best: IntArray = np.where(eligible, self.expected(reach), np.inf).argmin(axis=-1)
+        return best
+
     @classmethod
     def concatenated(cls, each: list[Costs]) -> Costs:
         """Those of several lists of sets, one after the other."""
-        names = ("risk", "noise_gap", "worst")
+        names = [field.name for field in fields(cls)]
         return cls(*(np.concatenate([[], *(getattr(c, name) for c in each)]) for name in names))
 
-    def some(self, chosen: IntArray | int) -> Costs:
+    def some(self, chosen: IntArray | BoolArray | int) -> Costs:
         """Those of some of the sets, or of one."""
-        return Costs(self.risk[chosen], self.noise_gap[chosen], self.worst[chosen])
+        return Costs(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+
+Cost = tuple[float, float, float, float]  # of one set: what `Costs` holds of many
+
+
+def cost_of(one: Costs | Fits) -> Cost:
+    """Those of a single set as plain numbers."""
+    return float(one.risk), float(one.noise_gap), float(one.worst), float(one.mean)
 
 
 @dataclass(frozen=True)
@@ -220,4 +266,5 @@ class SweptFit:
         # A larger set shows more regret by chance alone, so each size has its own to subtract.
         beyond = regret - self.environments.noise(risk[1:], size)
         gap = self.environments.noise_gap(risk[1:], size)
-        return Costs(np.maximum(risk[0], 0.0), gap, beyond.max(axis=0, initial=0.0))
+        mean = self.environments.over_all(beyond.T)
+        return Costs(np.maximum(risk[0], 0.0), gap, beyond.max(axis=0, initial=0.0), mean)
