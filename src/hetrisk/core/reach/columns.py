@@ -13,6 +13,8 @@ columns several leave or enter at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -97,6 +99,17 @@ def take_back_path(
         path.append(columns)
 
 
+class _Met(NamedTuple):
+    """A set of columns, what it costs, and what that comes to at the reach."""
+
+    value: float
+    cost: Cost
+    columns: BoolArray
+
+
+_value = attrgetter("value")
+
+
 class _Search:
     """Sets met so far with their expected errors."""
 
@@ -108,7 +121,7 @@ class _Search:
         self.free = [np.flatnonzero(groups == g) for g in free]
         # A group is in a set, or not, with all its columns.
         self.first = np.array([members[0] for members in self.free], dtype=np.int64)
-        self.met: dict[bytes, tuple[Cost, BoolArray]] = {}
+        self.met: dict[bytes, _Met] = {}
 
     def note(self, columns: BoolArray, cost: Cost | None = None) -> float:
         """Remember a set and its cost; return what it comes to."""
@@ -116,16 +129,15 @@ class _Search:
         if key not in self.met:
             if cost is None:
                 cost = cost_of(fit_set(self.environments, columns))
-            self.met[key] = (cost, columns.copy())
-        return self._value(self.met[key])
-
-    def _value(self, found: tuple[Cost, BoolArray]) -> float:
-        return float(expected_error(*found[0][:3], self.reach))
+            value = float(expected_error(*cost[:3], self.reach))
+            self.met[key] = _Met(value, cost, columns.copy())
+        return self.met[key].value
 
     def ranked(self) -> tuple[BoolArray, Costs]:
         """All sets met, those with the least expected errors first, and their costs."""
-        costs, sets = zip(*sorted(self.met.values(), key=self._value), strict=True)
-        return np.array(sets), Costs(*np.array(costs).T)
+        found = sorted(self.met.values(), key=_value)
+        costs = Costs(*np.array([met.cost for met in found]).T)
+        return np.array([met.columns for met in found]), costs
 
     def _groups(self, columns: BoolArray) -> list[IntArray]:
         """Free groups among some columns."""
@@ -171,24 +183,23 @@ class _Search:
         # Nearby strengths shrink columns in the same order.
         if any(columns.tobytes() not in self.met for columns in path[1:]):
             costs = evaluate_path(self.environments, np.array(path[1:])).costs
-            for i, columns in enumerate(path[1:]):
-                self.note(columns, _only(costs, np.array([i])))
+            each = zip(*(part.tolist() for part in costs.parts), strict=True)
+            for columns, cost in zip(path[1:], each, strict=True):
+                self.note(columns, cost)
 
     def refined(self) -> BoolArray:
         """The best set met, improved by single steps until none helps."""
-        first = min(self.met.values(), key=self._value)
-        value, best = self._value(first), first[1]
+        value, _, best = min(self.met.values(), key=_value)
         while True:
             state = SweptFit.of(self.environments, best)
             inside, outside = self._groups(best), self._groups(~best)
-            sides = (state.without(inside), state.with_more(outside))
-            values = np.concatenate([costs.expected(self.reach) for costs in sides])
-            if len(values) == 0:
+            costs = Costs.concatenated([state.without(inside), state.with_more(outside)])
+            if not inside + outside:
                 return best
-            changed = best.copy()
-            members = (inside + outside)[int(np.argmin(values))]
+            step, changed = int(costs.expected(self.reach).argmin()), best.copy()
+            members = (inside + outside)[step]
             changed[members] = ~changed[members]
-            found = self.note(changed)
+            found = self.note(changed, cost_of(costs.some(step)))
             if not found < value - EQUAL * abs(value):
                 return best
             value, best = found, changed

@@ -91,10 +91,7 @@ class Environments:
 
         ``own`` (K, m) are the risks of the environments' own fits.
         """
-        rows, share, phi = (x[..., None] for x in (self.rows, self.share, self.phi))
-        # 1 - share: the pooled fit holds the environment's own rows, and moves along with its
-        # noise.
-        chance: FloatArray = phi * self._variance(own, size) * size / rows * (1.0 - share)
+        chance: FloatArray = self._chance * (size * self._variance(own, size))
         return chance
 
     def noise_gap(self, own: FloatArray, size: IntArray | int) -> FloatArray:
@@ -104,13 +101,25 @@ class Environments:
         """
         if self.sorted_by_noise:
             return np.zeros(own.shape[:-2] + own.shape[-1:])
-        share, variance = self.share[..., None], self._variance(own, size)
-        # (M, K): which environments make up each of M partitions of the same rows.
-        whole = (np.arange(self.partition.max() + 1)[:, None] == self.partition).astype(np.float64)
-        mean = whole @ (share * variance) / np.maximum(whole @ share, TINY)
-        above = np.where(share > 0.0, variance - mean[..., self.partition, :], 0.0)
-        gap: FloatArray = above.max(axis=-2, initial=0.0)
+        gap: FloatArray = (self._above @ self._variance(own, size)).max(axis=-2, initial=0.0)
         return gap
+
+    @cached_property
+    def _chance(self) -> FloatArray:
+        """(K, 1) mean regret of chance alone, in units of the noise and a coefficient."""
+        # 1 - share: the pooled fit holds the environment's own rows, and moves along with its
+        # noise.
+        scale: FloatArray = self.phi / self.rows * (1.0 - self.share)
+        return scale[..., None]
+
+    @cached_property
+    def _above(self) -> FloatArray:
+        """(K, K) takes values of the environments to what they are above their partition's mean."""
+        same = self.partition[:, None] == self.partition
+        weight = same * self.share[..., None, :]
+        mean = weight / np.maximum(weight.sum(axis=-1, keepdims=True), TINY)
+        above: FloatArray = (np.eye(len(self.partition)) - mean) * (self.share > 0.0)[..., None]
+        return above
 
     def over_all(self, beyond: FloatArray) -> FloatArray:
         """(m,) mean over all rows of regrets less chance (m, K), not below zero.

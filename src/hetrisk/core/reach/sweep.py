@@ -6,7 +6,7 @@ product of thin matrices: a candidate costs O(K d^2), and no system is solved an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -75,12 +75,17 @@ class Costs:
     @classmethod
     def concatenated(cls, each: list[Costs]) -> Costs:
         """Those of several lists of sets, one after the other."""
-        names = [field.name for field in fields(cls)]
-        return cls(*(np.concatenate([[], *(getattr(c, name) for c in each)]) for name in names))
+        parts = zip(*(costs.parts for costs in each), strict=True) if each else [()] * 4
+        return cls(*(np.concatenate([[], *part]) for part in parts))
 
     def some(self, chosen: IntArray | BoolArray | int) -> Costs:
         """Those of some of the sets, or of one."""
-        return Costs(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        return Costs(*(part[chosen] for part in self.parts))
+
+    @property
+    def parts(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The arrays."""
+        return self.risk, self.noise_gap, self.worst, self.mean
 
 
 Cost = tuple[float, float, float, float]  # of one set: what `Costs` holds of many
