@@ -47,9 +47,9 @@ class Dependence:
 
     ``before`` and ``after`` are (d,) p-values of independence, without and given the target;
     ``share`` is the part of the explained variance that is left once the target is known,
-    ``ratio`` the share of its variance that the others explain then, relative to before, both less
-    what chance explains: a cause that all but determines the target has little variance left, most
-    of which they explain.
+    ``ratio`` the share of its variance that the others explain then, less a standard error, relative
+    to before, both less what chance explains: a cause that all but determines the target has little
+    variance left, most of which they explain.
     """
 
     before: FloatArray
@@ -86,12 +86,14 @@ def dependence(
     free = n_rows - others - 1
     remaining = after * np.diag(given)
     share = remaining / np.maximum(before * np.diag(plain), ROUNDING)
+    # What is left is known up to its noise: where nothing is, a standard error of sqrt(2 df) / n.
+    error = np.sqrt(2.0 * others) / np.maximum(free - n_known, 1.0)
+    left = np.maximum(_adjusted(after, others, free - n_known) - error, 0.0)
     return Dependence(
         before=_f_test(before, others, free),
         after=_f_test(after, others, free - n_known),
         share=share,
-        ratio=_adjusted(after, others, free - n_known)
-        / np.maximum(_adjusted(before, others, free), ROUNDING),
+        ratio=left / np.maximum(_adjusted(before, others, free), ROUNDING),
     )
 
 
