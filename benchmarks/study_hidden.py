@@ -320,7 +320,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--reach", type=float, default=3.0)
+    parser.add_argument("--reach", type=float, default=4.0)
     given = parser.parse_args()
     seeds = list(range(given.first, given.first + given.seeds))
     parts[given.what](seeds, given.jobs, given.reach)

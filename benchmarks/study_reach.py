@@ -156,7 +156,7 @@ def study_real(options: argparse.Namespace) -> None:
 
 def study_reach(options: argparse.Namespace) -> None:
     print("| reach | harmed | helped | geometric mean | worst |\n| --- | --- | --- | --- | --- |")
-    for reach in (0.5, 1.0, 2.0, 2.5, 3.0, 5.0):
+    for reach in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0):
         print(f"| {reach:g} | {_counts(ratios(options, reach))} |", flush=True)
 
 
@@ -366,7 +366,7 @@ def main() -> None:
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--reach", type=float, default=3.0)
+    parser.add_argument("--reach", type=float, default=4.0)
     parser.add_argument("--form", default="columns", choices=("columns", "directions"))
     options = parser.parse_args()
     STUDIES[options.study](options)

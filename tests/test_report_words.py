@@ -22,9 +22,9 @@ def test_the_first_screen_says_what_to_do():
     start = start_of(render(fitted(["sun", "rain", "wind", "fog"])))
     assert "Use this model. It leaves out sun and rain: what they say about the target" in start
     assert "10 % more error: RMSE 0.220 instead of 0.200." in start
-    assert "From reach 0.61 on. At reach 3, the one asked for, it errs 55 % less" in start
+    assert "From reach 0.61 on. At reach 4, the one asked for, it errs 65 % less" in start
     assert "Each of them left out in at least 47 of 50 resamples" in start
-    assert "at most 3 times as far" in start
+    assert "at most 4 times as far" in start
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_a_model_that_never_pays_or_pays_at_once_says_so():
     model.reach_curve_ = replace(model.reach_curve_, break_even=math.inf)
     assert "these rows do not show" in start_of(render(model))
     model.reach_curve_ = replace(model.reach_curve_, break_even=0.0)
-    assert "it pays From the start. At reach 3" in start_of(render(model))
+    assert "it pays From the start. At reach 4" in start_of(render(model))
 
 
 def test_the_curve_is_drawn_with_its_marks():
     page = render(fitted())
-    assert "asked for: 3" in page
+    assert "asked for: 4" in page
     assert "pays from 0.61 on" in page
     assert 'class="band hrm"' in page
     assert 'class="band erm"' in page
@@ -167,7 +167,7 @@ def test_a_choice_that_does_not_pay_is_not_recommended():
     model.reach_curve_ = worse
     said = start_of(render(model))
     assert "Cannot say. Use this model if what sun and rain say about the target is to go" in said
-    assert "at reach 3, the one asked for, this model is expected to err 100 % more" in said
+    assert "at reach 4, the one asked for, this model is expected to err 100 % more" in said
     assert "verdict: invariant, not shown to pay" in said
     assert "No other choice of columns pays" not in said
 
@@ -175,7 +175,7 @@ def test_a_choice_that_does_not_pay_is_not_recommended():
 def test_a_plain_model_says_whether_anything_was_found():
     model = fitted(verdict="homogeneous")
     said = start_of(render(model))
-    assert "Relations differ between environments, but up to reach 3, the one asked for, no" in said
+    assert "Relations differ between environments, but up to reach 4, the one asked for, no" in said
     model.sources_ = tuple(replace(s, used=False, column=None) for s in model.sources_)
     said = start_of(render(model))
     assert "No relation was found to differ between environments." in said
@@ -276,7 +276,7 @@ def kept(stability=0.0, margin=0.1, d=3):
 def test_where_no_column_can_stay_the_average_is_spoken_of():
     said = start_of(render(kept(stability=1.0, margin=-0.6, d=1)))
     assert "What every column says about the target changes from one environment" in said
-    assert "Only a model without any column would pay up to reach 3" in said
+    assert "Only a model without any column would pay up to reach 4" in said
     assert "Every column is kept, though resamples left out x0 in 50 of 50." in said
     assert "No other choice of columns pays" not in said
     assert "no choice of columns is both safe and stable" in start_of(render(kept()))
@@ -284,11 +284,11 @@ def test_where_no_column_can_stay_the_average_is_spoken_of():
 
 def test_a_column_that_could_be_spared_is_not_said_to_be_the_best_choice():
     model = fitted(verdict="homogeneous")
-    assert "No other choice of columns pays up to reach 3" in start_of(render(model))
+    assert "No other choice of columns pays up to reach 4" in start_of(render(model))
     model.evidence_.margin[4] = -0.031
     said = start_of(render(model))
     assert "no choice of columns does away with enough of that" in said
-    assert "Without x4 it would err 3.1 % less at reach 3, where" in said
+    assert "Without x4 it would err 3.1 % less at reach 4, where" in said
     assert "No other choice" not in said
 
 
@@ -298,7 +298,7 @@ def test_a_small_gain_beside_losses_where_it_was_tried_matters_little():
     curve = model.reach_curve_
     model.reach_curve_ = replace(curve, error=0.98 * curve.error_erm)
     said = start_of(render(model))
-    assert "Cannot say, and it matters little: at reach 3, the one asked for, this model is" in said
+    assert "Cannot say, and it matters little: at reach 4, the one asked for, this model is" in said
     assert "err 2.0 % less than the plain model, and in the environments seen, each left" in said
     model.leave_one_out_ = ()
     assert "Use this model. It leaves out sun and rain" in start_of(render(model))
@@ -382,7 +382,7 @@ def test_errors_of_a_perfect_fit_are_zero_wherever_they_are_shown():
     assert {e.risk for e in found.environments} == {e.risk_erm for e in found.environments} == {0.0}
     assert {e.error for e in found.leave_one_out} == {0.0}
     assert found.quality.error("RMSE").this == 0.0
-    assert found.features[0].reason.endswith("would raise the error at reach 3 by more than 999%.")
+    assert found.features[0].reason.endswith("would raise the error at reach 4 by more than 999%.")
 
 
 def test_once_as_far_is_as_far():

@@ -61,7 +61,7 @@ def test_environments_named_are_learned_from(workshop, tmp_path):
     assert "echo" in [c["column"] for c in record["columns"] if not c["kept"]]
     assert "place" not in [c["column"] for c in record["columns"]]
     assert record["recommendation"]["action"] == "use this model"
-    assert record["curve"]["asked"] == 3.0
+    assert record["curve"]["asked"] == 4.0
     said = run(*arguments).stdout
     assert said.startswith("Use this model. It leaves out")
     assert "From which shift on it pays: " in said

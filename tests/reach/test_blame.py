@@ -75,7 +75,7 @@ def test_columns_that_move_among_others_that_do_not_are_to_blame(columns):
 @pytest.mark.parametrize("seed", [0, 1, 4])
 def test_where_every_relation_moves_no_column_is_to_blame(seed):
     X, y, codes = moving(list(range(8)), seed=seed, size=0.4, n=3000)
-    model = HRMRegressor().fit(X, y, environments=codes)
+    model = HRMRegressor(reach=3.0).fit(X, y, environments=codes)
     assert model.verdict_ == "homogeneous"
     assert model.support_.all()
     # Not for want of a set that would pay by its own account.

@@ -57,7 +57,7 @@ when the command was mistyped.
     "--reach",
     type=click.FloatRange(min=0.0),
     callback=finite,
-    default=3.0,
+    default=4.0,
     show_default=True,
     help="How far the world may move: 0 nothing shifts, 1 as far as between environments seen.",
 )
@@ -160,7 +160,7 @@ def _repeated(options: dict[str, Any], model_name: str, allow_import: bool) -> l
     typed: list[str] = []
     for flag in ("features", "drop", "category", "keep"):
         typed += [part for name in options[flag] for part in (f"--{flag}", name)]
-    for flag, default in (("task", "auto"), ("reach", 3.0), ("form", "columns"), ("seed", 0)):
+    for flag, default in (("task", "auto"), ("reach", 4.0), ("form", "columns"), ("seed", 0)):
         if options[flag] != default:
             typed += [f"--{flag}", f"{options[flag]:g}" if flag == "reach" else str(options[flag])]
     if options["decimal"] is not None:

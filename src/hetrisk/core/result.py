@@ -92,7 +92,7 @@ class SearchSettings:
         several at a time.
     """
 
-    reach: float = 3.0
+    reach: float = 4.0
     form: str = "columns"
     keep: BoolArray | None = None
     environments: NamedEnvironments | None = None

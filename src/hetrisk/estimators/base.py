@@ -104,7 +104,7 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
     def __init__(
         self,
         method: str = "auto",
-        reach: float = 3.0,
+        reach: float = 4.0,
         form: str = "columns",
         n_environments: int | str = "auto",
         max_rounds: int = 10,

@@ -48,13 +48,13 @@ class HRMRegressor(RegressorMixin, HRMBase):
         joint loop of the paper with three additions: a penalty that gates cannot escape by
         shrinking, the round chosen by how it carries over to other environments, a refit on the
         open features; "gates-literal" is the paper without them.
-    reach : float, default=3.0
+    reach : float, default=4.0
         The shift to be prepared for: 0 nothing shifts (plain ERM), 1 the future is all like one
         environment seen, k the mechanism moves k times as far from the average.
     form : {"columns", "directions"}, default="columns"
         Leave columns out, or shrink directions (for columns that are mixtures of causes; named
         or hinted environments only). Of named and hinted environments, columns leave only where
-        at least three quarters of the mean regret goes with them.
+        they are to blame: next to nothing moves without them.
     n_environments : int or "auto", default="auto"
         With "gates": environments of a clustering.
     max_rounds : int, default=10

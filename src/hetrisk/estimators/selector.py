@@ -47,7 +47,7 @@ leave_one_out_, verdict_, verdict_reason_, history_, n_rounds_ : as in `HRMRegre
     def __init__(
         self,
         method: str = "auto",
-        reach: float = 3.0,
+        reach: float = 4.0,
         form: str = "columns",
         n_environments: int | str = "auto",
         max_rounds: int = 10,

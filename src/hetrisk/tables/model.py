@@ -105,7 +105,7 @@ def prepare(
     hints: Sequence[str] = (),
     weight: str | None = None,
     keep: Sequence[str] = (),
-    reach: float = 3.0,
+    reach: float = 4.0,
     form: str = "columns",
     final_estimator: Any = None,
     options: Sequence[str] = (),

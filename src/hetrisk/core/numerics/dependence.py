@@ -47,9 +47,9 @@ class Dependence:
 
     ``before`` and ``after`` are (d,) p-values of independence, without and given the target;
     ``share`` is the part of the explained variance that is left once the target is known,
-    ``ratio`` the share of its variance that the others explain then, less a standard error, relative
-    to before, both less what chance explains: a cause that all but determines the target has little
-    variance left, most of which they explain.
+    ``ratio`` the share of its variance that the others explain then, less a standard error,
+    relative to before, both less what chance explains: a cause that all but determines the target
+    has little variance left, most of which they explain.
     """
 
     before: FloatArray

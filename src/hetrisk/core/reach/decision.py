@@ -153,7 +153,7 @@ def _choose(
     2. Of those that can be trusted so far (they pay where nothing is extrapolated, or what they
        leave out is to blame) take the one with the least.
     3. From it, take columns back one by one, those that cost least first, and stay with the largest
-       trusted set whose error is within one standard error of the least (over resamples): a
+       trusted set whose error is within two standard errors of the least (over resamples): a
        column leaves only for a reason.
     """
     d, reach = environments.n_columns, settings.reach
@@ -169,7 +169,7 @@ def _choose(
     resampled = resample_sets(cells, environments, path, found.rivals, reach)
     nested = evaluate_path(environments, path).costs.trusted(full, by_all(path))
     # All columns are not one of the sets in between: whether leaving any out pays is asked below.
-    at = resampled.within_one_error(nested & (np.arange(len(path)) < full))
+    at = resampled.within_errors(nested & (np.arange(len(path)) < full))
     problem = DecisionProblem(cells, environments, reach, found.rivals, resampled, at, full)
     # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
     # rows twice, only of which columns.

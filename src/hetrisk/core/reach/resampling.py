@@ -24,6 +24,8 @@ from hetrisk.core.reach.regret import Environments, combined
 from hetrisk.core.reach.set_errors import SetErrors, evaluate_path, evaluate_sets, joined
 
 RESAMPLES: Budget[int] = 50  # from the moments of folds: they take less time than the fit
+# Standard errors within which sets do equally well: what is known no better decides nothing.
+ERRORS: Constant[float] = 2.0
 SPLITS: Budget[int] = 4  # of the folds into halves
 # Of the draws: the same table gives the same answer, whatever random_state.
 SEED: Constant[int] = 20210718
@@ -111,15 +113,15 @@ class ResampledSets:
         ahead = self.expected[:, chosen] <= self.expected[:, other] * (1.0 + EQUAL)
         return float(ahead.mean())
 
-    def within_one_error(self, eligible: BoolArray) -> int:
+    def within_errors(self, eligible: BoolArray) -> int:
         """Of the first sets: the last ``eligible`` (m,) one that does as well as the first of all.
 
-        As well is within one standard error of the difference, over the resamples.
+        As well is within two standard errors of the difference, over the resamples.
         """
         best = 0
         for i in np.flatnonzero(eligible):
             gap = self.expected[:, i] - self.expected[:, 0]
-            if gap.mean() <= gap.std(ddof=1):
+            if gap.mean() <= ERRORS * gap.std(ddof=1):
                 best = int(i)
         return best
 

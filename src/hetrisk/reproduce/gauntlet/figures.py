@@ -103,14 +103,14 @@ def foretold_and_came_true(chosen: Sequence[Forecast]) -> Drawing:
 def _curves(axis: Any, forecast: Forecast) -> None:
     shown = (
         ("ERM", ERM_COLOUR, forecast.erm, forecast.erm_came, -0.45),
-        ("columns at reach 3", OUR_COLOUR, forecast.ours, forecast.ours_came, -0.25),
+        ("columns at reach 4", OUR_COLOUR, forecast.ours, forecast.ours_came, -0.25),
     )
     for label, colour, (low, line, high), came, place in shown:
         axis.fill_between(forecast.reach, low, high, color=colour, alpha=0.15, linewidth=0)
         axis.plot(forecast.reach, line, color=colour, label=label)
         jitter = np.linspace(-0.06, 0.06, len(came))
         axis.plot(place + jitter, came, ".", color=colour, alpha=0.7)
-    # Beyond reach 4 the curve of ERM would squeeze what is worth seeing.
+    # Beyond reach 3 the curve of ERM would squeeze what is worth seeing.
     top = max(forecast.erm_came.max(), np.interp(3.0, forecast.reach, forecast.erm[2]))
     axis.set_xlim(-0.6, 4.0)
     axis.set_ylim(0, 1.15 * top)

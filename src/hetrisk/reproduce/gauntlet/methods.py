@@ -19,7 +19,7 @@ from hetrisk.reproduce.peers import PeerAnchorRegression, PeerInvariantPredictio
 from hetrisk.reproduce.records import NotApplicable
 
 ERM, ORACLE = "erm", "oracle"
-REACHES = (1.0, 3.0, 10.0)
+REACHES = (1.0, 4.0, 10.0)
 SHRINKAGES = np.logspace(-3, 4, 15)
 MOST_GATED = 12
 PENALTIES = np.logspace(-4, 2, 7)
@@ -72,9 +72,9 @@ GAUNTLET: Mapping[str, Method] = {
     "hrm": Method("hetrisk", None, _ours()),
     "hrm-gates": Method("hetrisk, gates", None, _gates),
     "hrm-trees": Method("hetrisk, boosted trees on what stays", None, _ours(trees=True)),
-    "hinted-columns": Method("columns at reach 3", None, _ours(reach=3.0), given=HINTED),
+    "hinted-columns": Method("columns at reach 4", None, _ours(reach=4.0), given=HINTED),
     "hinted-directions": Method(
-        "directions at reach 3", None, _ours(form="directions", reach=3.0), given=HINTED
+        "directions at reach 4", None, _ours(form="directions", reach=4.0), given=HINTED
     ),
     "anchor": Method("Anchor regression, chosen gamma", None, METHODS["anchor"].build, given=TOLD),
     **{
@@ -93,9 +93,9 @@ GAUNTLET: Mapping[str, Method] = {
     **{f"columns-{k:g}": _told("columns", k) for k in REACHES},
     **{f"directions-{k:g}": _told("directions", k) for k in REACHES},
     "told-trees": Method(
-        "columns at reach 3, boosted trees on what stays",
+        "columns at reach 4, boosted trees on what stays",
         None,
-        _ours(reach=3.0, trees=True),
+        _ours(reach=4.0, trees=True),
         given=TOLD,
     ),
     "oracle": Method(

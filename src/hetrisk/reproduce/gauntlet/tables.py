@@ -27,15 +27,15 @@ from hetrisk.reproduce.records import OK
 
 Lines = list[list[str]]
 DESIGN_METHODS = (
-    *("erm", "trees", "hrm", "hrm-gates", "hinted-columns", "columns-3", "columns-10"),
+    *("erm", "trees", "hrm", "hrm-gates", "hinted-columns", "columns-4", "columns-10"),
     *("directions-10", "anchor-5", "irm", "vrex", "group-dro", "oracle"),
 )
-TABLE_METHODS = ("trees", "hrm", "columns-3", "directions-3", "anchor-5", "group-dro")
+TABLE_METHODS = ("trees", "hrm", "columns-4", "directions-4", "anchor-5", "group-dro")
 GROUP_METHODS = (
-    *("ridge-cv", "trees", "hrm", "columns-1", "columns-3", "columns-10", "directions-3"),
+    *("ridge-cv", "trees", "hrm", "columns-1", "columns-4", "columns-10", "directions-4"),
     *("anchor-5", "anchor", "group-dro"),
 )
-UNIT_METHODS = ("erm", "hrm", "columns-3", "columns-10", "directions-10", "irm", "oracle")
+UNIT_METHODS = ("erm", "hrm", "columns-4", "columns-10", "directions-10", "irm", "oracle")
 CLEAR = 1.05  # ERM's worst error over that on the stable columns, for a gap to be counted
 
 
