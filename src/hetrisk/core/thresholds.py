@@ -110,8 +110,8 @@ class Thresholds:
 
     @property
     def sure(self) -> float:
-        """Level at which environments that rows carry are said to differ, a part of ``alpha``."""
-        return float(ndtr(-self.far))
+        """Level, two sided, at which environments that rows carry differ; a part of ``alpha``."""
+        return float(2.0 * ndtr(-self.far))
 
     @property
     def certain(self) -> float:
