@@ -191,12 +191,9 @@ def _record(tested: TestedSource, settings: SearchSettings, blamed: int | None) 
     elif count < 2:
         sentence = f"{proposal.source} ({proposal.how}): one environment, nothing to compare."
     else:
-        little = tested.p_value < THRESHOLDS.alpha
-        what = (
-            "something may change, by less than three standard errors,"
-            if little
-            else ("nothing changes beyond chance")
-        )
+        what = "nothing changes beyond chance"
+        if tested.p_value < THRESHOLDS.alpha:
+            what = "something may change, by less than three standard errors,"
         sentence = (
             f"{proposal.source} ({proposal.how}): {what} between its {count} environments; it has "
             "no effect."
