@@ -116,3 +116,7 @@ def test_a_difference_that_is_not_known_to_a_third_of_itself_is_not_multiplied()
     sentence = hinted.sources_[0].sentence
     assert "something may change, by less than three standard errors" in sentence
     assert "it has no effect" in sentence
+    # Directions look at the noise of a difference themselves.
+    shrunk = HRMRegressor(reach=10.0, form="directions").fit(X, y, environments=codes)
+    assert shrunk.sources_[0].used
+    assert not model.sources_[0].used

@@ -19,6 +19,7 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import IntArray, RowSource
 from hetrisk.core.paper.loop import joint_loop
 from hetrisk.core.pricing import plain_result, priced, too_few
+from hetrisk.core.reach.forms import FORMS
 from hetrisk.core.result import HOMOGENEOUS, UNSEARCHED, SearchResult, SearchSettings
 from hetrisk.core.thresholds import THRESHOLDS
 
@@ -46,7 +47,8 @@ def _found(
     """Given environments first, then hints; the rows themselves where neither decides."""
     if rows.n_rows < THRESHOLDS.rows_needed(rows.n_features):
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
-    tested = test_sources(rows, family, settings, THRESHOLDS.sure)
+    level = _level(settings)
+    tested = test_sources(rows, family, settings, level)
     used = [t for t in tested if t.used]
     if used:
         return decide_given(rows, family, groups, settings, tested, used)
@@ -59,9 +61,19 @@ def _found(
         found = plain_result(rows, family, groups, settings, HOMOGENEOUS, NO_SHIFT)
     else:
         # Where no hint speaks the questions follow: two chances to be wrong share the level.
-        asked = THRESHOLDS.sure if settings.hints else 0.0
-        found = search_inferred(rows, family, groups, settings, THRESHOLDS.alpha - asked)
+        spent = level if settings.hints else 0.0
+        found = search_inferred(rows, family, groups, settings, THRESHOLDS.alpha - spent)
     return replace(found, sources=(*source_records(tested, settings), *found.sources))
+
+
+def _level(settings: SearchSettings) -> float:
+    """Level at which environments that rows carry are said to differ."""
+    if FORMS[settings.form].leaves_columns:
+        return THRESHOLDS.sure
+    # Directions use of a difference only what stands out of its noise: they need no more certainty
+    # than any test. Where hints are silent the questions have the other half.
+    both = bool(settings.hints) and settings.environments is None
+    return THRESHOLDS.alpha / 2 if both else THRESHOLDS.alpha
 
 
 def discover_by_gates(
