@@ -1,12 +1,15 @@
 """Labels, numbers, scales and elements: the small parts the page is made of."""
 
 import math
+import re
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hetrisk.report.curves import _crossing, _stretched
 from hetrisk.report.labels import (
     brief,
     fixed,
@@ -188,3 +191,18 @@ def test_elements_escape_children_and_attributes(child, value):
 )
 def test_means_are_as_precise_as_their_spread(value, spread, shown):
     assert precise(value, spread) == shown
+
+
+def test_a_band_is_cut_off_where_it_leaves_the_picture():
+    reach = np.array([0.0, 1.0, 2.0, 4.0])
+    flat, steep = np.full(4, 0.5), np.array([0.5, 1.0, 2.0, 30.0])
+    drawn = str(_stretched(reach, flat, flat, steep, Scale(0.0, 4.0), Scale(0.0, 4.0), "hrm"))
+    points = re.search('points="([^"]*)"', drawn)[1].split()
+    top = [float(p.split(",")[0]) for p in points if float(p.split(",")[1]) == 0.0]
+    # From 2 at reach 2 to 30 at reach 4: past 4 a seventh of the way from reach 2, at 2 + 1/7.
+    assert min(top) == pytest.approx(25.0 * (2.0 + 1.0 / 7.0), abs=0.01)
+
+
+def test_values_that_are_not_finite_cross_nothing():
+    found = _crossing(np.arange(3.0), np.array([0.0, np.nan, np.inf]), 1.0)
+    assert len(found) == 0

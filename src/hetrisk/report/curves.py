@@ -88,7 +88,10 @@ def _stretched(
     kind: str,
 ) -> Markup:
     """A line and its band; both end where the scale does."""
-    grid = np.unique(np.append(reach[reach <= x.high], x.high))
+    # Cut off where it leaves the picture, not at the next reach of the grid.
+    leaves = [_crossing(reach, v, end) for v in (value, low, high) for end in (y.low, y.high)]
+    grid = np.unique(np.concatenate([reach, [x.high], *leaves]))
+    grid = grid[grid <= x.high]
 
     def corners(values: FloatArray, at: FloatArray) -> str:
         along = np.interp(at, reach, values)
@@ -108,6 +111,16 @@ def _stretched(
         width="100%",
         height=CURVE_HEIGHT,
     )
+
+
+def _crossing(reach: FloatArray, values: FloatArray, level: float) -> FloatArray:
+    """Reaches at which a line between its points crosses a level."""
+    finite = np.isfinite(values)
+    reach, above = reach[finite], values[finite] - level
+    at = np.flatnonzero(np.diff(above > 0.0))
+    share = above[at] / (above[at] - above[at + 1])
+    crossing: FloatArray = reach[at] + share * (reach[at + 1] - reach[at])
+    return crossing
 
 
 def _axes(x: Scale, y: Scale, height: float, across: str, up: str) -> Markup:
