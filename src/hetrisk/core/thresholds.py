@@ -33,9 +33,10 @@ class Thresholds:
         "leaving out as many would leave if every relation moved, between named or hinted "
         "environments; of all of it, between hidden slopes",
         measured(
-            "0.5 to 0.85 do alike on 228 splits of 76 real tables and on designs "
-            "(docs/research/reach.md); between hidden slopes 0.78 to 1 is gone where columns are "
-            "to blame, 0.14 where they only hide it behind noise (docs/research/hidden.md)"
+            "0.5 to 0.85 harm alike on 228 splits of 76 real tables, and at 0.85 less is found in "
+            "designs (docs/research/reach.md); between hidden slopes 0.78 to 1 is gone where "
+            "columns are to blame, 0.14 where they only hide it behind noise "
+            "(docs/research/hidden.md)"
         ),
     )
     agreement: float = threshold(
