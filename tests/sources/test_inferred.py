@@ -22,7 +22,7 @@ from hetrisk.estimators.base import UnstableWarning
         ({"agreement": 0.4}, "in 20 of 50 resamples it would pay. In doubt: x5."),
         (
             {"stability": np.full(7, 0.4)},
-            "in most resamples other columns would leave. In doubt: x5.",
+            "in too many resamples other columns would leave, or none. In doubt: x5.",
         ),
     ],
 )

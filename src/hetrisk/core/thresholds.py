@@ -41,8 +41,9 @@ class Thresholds:
     )
     agreement: float = threshold(
         0.8,
-        "share of resamples in which a choice must still pay",
-        conventional("four in five"),
+        "how sure a choice must be: share of resamples in which it still pays and in which each of "
+        "its columns still leaves, and one-sided level at which most of the regret is gone",
+        conventional("four in five; what each of the three spares: docs/research/reach.md"),
     )
     far: float = threshold(
         3.0,

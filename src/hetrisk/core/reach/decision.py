@@ -19,7 +19,7 @@ from hetrisk.core.reach.curve import reach_curve
 from hetrisk.core.reach.forms import FORMS, DecisionProblem, Model, plain
 from hetrisk.core.reach.leave_one_out import leave_one_out
 from hetrisk.core.reach.regret import Environments
-from hetrisk.core.reach.resampling import resample_sets
+from hetrisk.core.reach.resampling import resample_sets, surely_cured
 from hetrisk.core.reach.set_errors import evaluate_path
 from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import (
@@ -34,7 +34,6 @@ from hetrisk.core.result import (
 from hetrisk.core.thresholds import THRESHOLDS
 
 LISTED: Constant[int] = 5  # columns named in a sentence
-MAJORITY: Constant[float] = 0.5  # of the resamples
 LARGEST: Constant[float] = 9.99  # change of an error that a sentence tells in full
 # Squared error of a model: its columns, and its linear scores in place of them, if it has any.
 Measure = Callable[[BoolArray, FloatArray | None], float]
@@ -127,6 +126,7 @@ class _Choice:
     trusted, costs : (n, d) the sets met that can be, and what they cost.
     problem : what a form of the answer is made from; ``at`` is the number of the chosen set.
     stability : (d,) share of resamples in which each column leaves.
+    sure : whether most of the regret is gone without the chosen set, on other rows, too.
     varies, keep : (d,) columns that are not constant, and columns that never leave.
     """
 
@@ -135,6 +135,7 @@ class _Choice:
     costs: Costs
     problem: DecisionProblem
     stability: FloatArray
+    sure: bool
     varies: BoolArray
     keep: BoolArray
 
@@ -153,8 +154,8 @@ def _choose(
     2. Of those that can be trusted so far (they pay where nothing is extrapolated, or what they
        leave out is to blame) take the one with the least.
     3. From it, take columns back one by one, those that cost least first, and stay with the largest
-       trusted set whose error is within two standard errors of the least (over resamples): a
-       column leaves only for a reason.
+       trusted set whose error is within two standard errors of the least (over resamples), and
+       without whose columns most of the regret is surely gone: a column leaves only for a reason.
     """
     d, reach = environments.n_columns, settings.reach
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
@@ -168,14 +169,15 @@ def _choose(
     full = len(path) - 1
     resampled = resample_sets(cells, environments, path, found.rivals, reach)
     nested = evaluate_path(environments, path).costs.trusted(full, by_all(path))
+    sure = surely_cured(cells, environments, path)
     # All columns are not one of the sets in between: whether leaving any out pays is asked below.
-    at = resampled.within_errors(nested & (np.arange(len(path)) < full))
+    at = resampled.within_errors(nested & sure & (np.arange(len(path)) < full))
     problem = DecisionProblem(cells, environments, reach, found.rivals, resampled, at, full)
     # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
     # rows twice, only of which columns.
     stability = resampled.stability(resampled.errors.costs.cured(full))
     met, costs = found.met[trusted], found.costs.some(trusted)
-    return _Choice(found.support, met, costs, problem, stability, varies, keep)
+    return _Choice(found.support, met, costs, problem, stability, bool(sure[at]), varies, keep)
 
 
 def _draw(
@@ -238,6 +240,11 @@ def _verdict(
             "all columns."
         )
     doubt = unsteady(found.where, found.agreement, left, stability, groups, settings)
+    if form.leaves_columns and not choice.sure:
+        doubt = (
+            "the answer does not hold on other rows: whether most of what moves goes with "
+            f"{listed(left, groups, settings)} hangs on some of them."
+        )
     if doubt:
         return UNSTABLE, f"{differs}, but {doubt}"
     if form.leaves_columns:
@@ -266,11 +273,11 @@ def unsteady(
 
     ``where`` says on how many it pays; ``left`` (d,) are columns that leave as a set.
     """
-    doubted = left & (stability < MAJORITY)
+    doubted = left & (stability < THRESHOLDS.agreement)
     if agreement < THRESHOLDS.agreement:
         doubted, what = left, f"{where} it would pay"
     elif doubted.any():
-        what = "in most resamples other columns would leave"
+        what = "in too many resamples other columns would leave, or none"
     else:
         return ""
     doubt = f" In doubt: {listed(doubted, groups, settings)}." if doubted.any() else ""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtri
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import EQUAL
@@ -22,6 +23,7 @@ from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.heterogeneity import completed
 from hetrisk.core.reach.regret import Environments, combined
 from hetrisk.core.reach.set_errors import SetErrors, evaluate_path, evaluate_sets, joined
+from hetrisk.core.thresholds import THRESHOLDS
 
 RESAMPLES: Budget[int] = 50  # from the moments of folds: they take less time than the fit
 # Standard errors within which sets do equally well: what is known no better decides nothing.
@@ -45,6 +47,14 @@ def resamples(
     step = max(1, BATCH // environments.gram.size)
     for start in range(0, count, step):
         yield _of_folds(cells, environments, [each[start : start + step] for each in times])
+
+
+def without_a_fold(cells: list[CellMoments], environments: Environments) -> Environments:
+    """All rows but those of one fold, and of the next, and so on: F sets of rows (a jackknife)."""
+    most = max(part.weight.shape[1] for part in cells)
+    others = 1.0 - np.eye(most)
+    # A partition of fewer folds has nothing to lose in the last ones.
+    return _of_folds(cells, environments, [others[:, None, : p.weight.shape[1]] for p in cells])
 
 
 def halves(cells: list[CellMoments], environments: Environments) -> Environments:
@@ -133,6 +143,24 @@ class ResampledSets:
             for i in (chosen, other)
         )
         return first, second
+
+
+def surely_cured(
+    cells: list[CellMoments], environments: Environments, path: BoolArray
+) -> BoolArray:
+    """(m,) sets along a path up to all columns that remove most of the regret on other rows, too.
+
+    By the standard error of what they leave beyond the part that may be (a jackknife over the
+    folds), as surely as a choice must pay (`agreement`). In resamples, which carry the noise of the
+    rows twice, thin environments would leave more than they do.
+    """
+    full = len(path) - 1
+    left = evaluate_path(environments, path).costs.left_beyond(full)
+    replicates = evaluate_path(without_a_fold(cells, environments), path).costs
+    other = replicates.left_beyond(full)
+    error = np.sqrt((len(other) - 1) * other.var(axis=0))
+    sure: BoolArray = left + ndtri(THRESHOLDS.agreement) * error <= 0.0
+    return sure
 
 
 def resample_sets(

@@ -48,6 +48,12 @@ class Costs:
         gone: FloatArray = (of_all - self.mean) / np.maximum(of_all, TINY)
         return gone
 
+    def left_beyond(self, full: int) -> FloatArray:
+        """(m,) mean regret that is left beyond the part that may be."""
+        may_be = (1.0 - THRESHOLDS.removed) * self.mean[..., full, None]
+        beyond: FloatArray = self.mean - may_be
+        return beyond
+
     def cured(self, full: int) -> BoolArray:
         """(m,) sets that remove most of the mean regret, and that of all columns itself."""
         cured = self.removed(full) >= THRESHOLDS.removed
