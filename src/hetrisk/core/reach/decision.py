@@ -126,7 +126,7 @@ class _Choice:
     trusted, costs : (n, d) the sets met that can be, and what they cost.
     problem : what a form of the answer is made from; ``at`` is the number of the chosen set.
     stability : (d,) share of resamples in which each column leaves.
-    sure : whether most of the regret is gone without the chosen set, on other rows, too.
+    sure : whether the chosen set removes most of the regret on other rows, too.
     varies, keep : (d,) columns that are not constant, and columns that never leave.
     """
 
@@ -155,7 +155,7 @@ def _choose(
        leave out is to blame) take the one with the least.
     3. From it, take columns back one by one, those that cost least first, and stay with the largest
        trusted set whose error is within two standard errors of the least (over resamples), and
-       without whose columns most of the regret is surely gone: a column leaves only for a reason.
+       which surely removes most of the regret: a column leaves only for a reason.
     """
     d, reach = environments.n_columns, settings.reach
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
@@ -168,10 +168,11 @@ def _choose(
     path = take_back_path(environments, reach, groups, best)
     full = len(path) - 1
     resampled = resample_sets(cells, environments, path, found.rivals, reach)
-    nested = evaluate_path(environments, path).costs.trusted(full, by_all(path))
-    sure = surely_cured(cells, environments, path)
+    nested = evaluate_path(environments, path).costs
+    sure = surely_cured(cells, environments, path, nested)
     # All columns are not one of the sets in between: whether leaving any out pays is asked below.
-    at = resampled.within_errors(nested & sure & (np.arange(len(path)) < full))
+    between = np.arange(len(path)) < full
+    at = resampled.within_errors(nested.trusted(full, by_all(path)) & sure & between)
     problem = DecisionProblem(cells, environments, reach, found.rivals, resampled, at, full)
     # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
     # rows twice, only of which columns.
@@ -239,12 +240,13 @@ def _verdict(
             f"{differs}, but at reach {settings.reach:g} nothing does better than plain ERM on "
             "all columns."
         )
-    doubt = unsteady(found.where, found.agreement, left, stability, groups, settings)
     if form.leaves_columns and not choice.sure:
         doubt = (
             "the answer does not hold on other rows: whether most of what moves goes with "
             f"{listed(left, groups, settings)} hangs on some of them."
         )
+    else:
+        doubt = unsteady(found.where, found.agreement, left, stability, groups, settings)
     if doubt:
         return UNSTABLE, f"{differs}, but {doubt}"
     if form.leaves_columns:

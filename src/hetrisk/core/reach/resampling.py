@@ -23,6 +23,7 @@ from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.heterogeneity import completed
 from hetrisk.core.reach.regret import Environments, combined
 from hetrisk.core.reach.set_errors import SetErrors, evaluate_path, evaluate_sets, joined
+from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.thresholds import THRESHOLDS
 
 RESAMPLES: Budget[int] = 50  # from the moments of folds: they take less time than the fit
@@ -146,20 +147,20 @@ class ResampledSets:
 
 
 def surely_cured(
-    cells: list[CellMoments], environments: Environments, path: BoolArray
+    cells: list[CellMoments], environments: Environments, path: BoolArray, costs: Costs
 ) -> BoolArray:
     """(m,) sets along a path up to all columns that remove most of the regret on other rows, too.
 
     By the standard error of what they leave beyond the part that may be (a jackknife over the
-    folds), as surely as a choice must pay (`agreement`). In resamples, which carry the noise of the
-    rows twice, thin environments would leave more than they do.
+    folds; ``costs`` are those on all rows), as surely as a choice must pay (`agreement`). In
+    resamples, which carry the noise of the rows twice, thin environments would leave more than
+    they do.
     """
     full = len(path) - 1
-    left = evaluate_path(environments, path).costs.left_beyond(full)
     replicates = evaluate_path(without_a_fold(cells, environments), path).costs
     other = replicates.left_beyond(full)
     error = np.sqrt((len(other) - 1) * other.var(axis=0))
-    sure: BoolArray = left + ndtri(THRESHOLDS.agreement) * error <= 0.0
+    sure: BoolArray = costs.left_beyond(full) + ndtri(THRESHOLDS.agreement) * error <= 0.0
     return sure
 
 
