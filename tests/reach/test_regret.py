@@ -355,7 +355,7 @@ def test_environments_that_do_not_differ_show_no_mean_regret():
     shown = []
     for seed in range(20):
         environments = environments_of(cells_of(*table(seed=seed, n=900, K=6, flip=0.0)), 1)
-        found = evaluate_sets(environments, [FULL])
+        found = evaluate_sets(environments, FULL[None])
         shown.append(found.mean[0] / found.risk[0])
         assert evaluate_path(environments, FULL[None]).mean[0] == pytest.approx(found.mean[0])
     # Five coefficients in six environments of 150 rows: chance alone is about 0.03.

@@ -172,9 +172,9 @@ def resample_sets(
     reach: float,
 ) -> ResampledSets:
     """Let sets of columns compete again in each resample: nested ones, then any others."""
-    others = [s for s in rivals if not (path == s).all(axis=1).any()]
-    batches = []
-    for drawn in resamples(cells, environments):
-        found = evaluate_path(drawn, path)
-        batches.append(found.concatenated(evaluate_sets(drawn, others)) if others else found)
-    return ResampledSets(np.vstack([path, *others]), reach, joined(batches))
+    others = rivals[~(rivals[:, None] == path).all(axis=2).any(axis=1)]
+    batches = [
+        evaluate_path(drawn, path).concatenated(evaluate_sets(drawn, others))
+        for drawn in resamples(cells, environments)
+    ]
+    return ResampledSets(np.vstack([path, others]), reach, joined(batches))

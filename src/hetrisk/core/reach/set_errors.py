@@ -8,7 +8,6 @@ last (A = L L'). Whether environments are those of all rows or of many resamples
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -70,23 +69,24 @@ def joined(batches: list[SetErrors]) -> SetErrors:
     return SetErrors(*map(np.concatenate, zip(*(b.parts for b in batches), strict=True)))
 
 
-def evaluate_sets(environments: Environments, sets: Iterable[BoolArray]) -> SetErrors:
-    """Fit m sets of columns: those that lack few of all columns from the fit on all of them."""
-    whole = SweptFit.of(environments, np.ones(environments.n_columns, dtype=bool))
-    parts = []
-    for columns in sets:
-        missing = np.flatnonzero(~columns)
-        state = whole
-        if len(missing) > len(columns) // 2:
-            state, missing = SweptFit.of(environments, columns), missing[:0]
-        risk, regret = state.leaving(missing)
-        own, size = risk[..., 1:, None], 1 + int(columns.sum())
-        gap = environments.noise_gap(own, size)
-        parts.append((risk, gap, regret - environments.noise(own, size)[..., 0]))
-    risk, gap, beyond = (np.stack(part, axis=-2) for part in zip(*parts, strict=True))
-    risk, regrets = np.maximum(risk, 0.0), np.maximum(beyond, 0.0)
-    mean = environments.over_all(beyond)
-    return SetErrors(risk[..., 0], gap[..., 0], regrets, risk[..., 1:], mean)
+def evaluate_sets(environments: Environments, sets: BoolArray) -> SetErrors:
+    """Fit sets of columns (m, d): those that lack few of all columns from the fit on all of them.
+
+    Sets that lack as many are one array.
+    """
+    d, missing = environments.n_columns, (~sets).sum(axis=1)
+    whole = SweptFit.of(environments, np.ones(d, dtype=bool))
+    size = 1 + d - missing
+    risk = np.empty((*whole.risk.shape, len(sets)))
+    regret = np.empty((*risk.shape[:-2], risk.shape[-2] - 1, len(sets)))
+    for count in np.unique(missing):
+        alike = np.flatnonzero(missing == count)
+        if count <= d // 2:
+            found = whole.leaving(np.nonzero(~sets[alike])[1].reshape(len(alike), count))
+        else:
+            found = _afresh(environments, sets[alike])
+        risk[..., alike], regret[..., alike] = found
+    return _set_errors(environments, risk, regret, size)
 
 
 def evaluate_path(environments: Environments, path: BoolArray) -> SetErrors:
@@ -103,12 +103,31 @@ def evaluate_path(environments: Environments, path: BoolArray) -> SetErrors:
     white = np.linalg.solve(factor, b)[..., None, :]
     prefix = np.arange(len(place))[:, None, None] < size[:, None]
     right = np.where(prefix, white, 0.0)
-    risk = np.maximum(c[..., None] - (right**2).sum(axis=(-3, -1)), 0.0)
+    risk = c[..., None] - (right**2).sum(axis=(-3, -1))
     flat = right.reshape(*right.shape[:-2], -1)
     coef = np.linalg.solve(np.swapaxes(factor, -1, -2), flat)
     gap = coef[..., :1, :, :] - coef[..., 1:, :, :]
     square = (gap * (A[..., 1:, :, :] @ gap)).sum(axis=-2)
     regret = square.reshape(*square.shape[:-1], len(path), -1).sum(axis=-1)
+    return _set_errors(environments, risk, regret, size)
+
+
+def _afresh(environments: Environments, sets: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Risks (K + 1, m) and regrets (K, m) of sets (m, d) of one size, each fitted by itself."""
+    A, b, c = environments.stacked
+    at = np.nonzero(np.pad(sets, ((0, 0), (1, 0)), constant_values=True))[1].reshape(len(sets), -1)
+    gram, right = A[..., at[:, :, None], at[:, None, :]], b[..., at, :]
+    coef = np.linalg.solve(gram, right)
+    risk = c[..., None] - (coef * right).sum(axis=(-2, -1))
+    gap = coef[..., :1, :, :, :] - coef[..., 1:, :, :, :]
+    return risk, (gap * (gram[..., 1:, :, :, :] @ gap)).sum(axis=(-2, -1))
+
+
+def _set_errors(
+    environments: Environments, risk: FloatArray, regret: FloatArray, size: IntArray
+) -> SetErrors:
+    """From risks (K + 1, m) and regrets (K, m) of sets of ``size`` (m,) coefficients."""
+    risk = np.maximum(risk, 0.0)
     own = risk[..., 1:, :]
     beyond = np.swapaxes(regret - environments.noise(own, size), -1, -2)
     return SetErrors(

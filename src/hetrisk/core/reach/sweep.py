@@ -182,20 +182,20 @@ class SweptFit:
         return cls(environments, chosen, gram, inverse, coef, risk)
 
     def leaving(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Risks (K + 1,) and regrets (K,) of the fit without ``members``.
+        """Risks (K + 1, m) and regrets (K, m) of the fits without each row (g,) of ``members``.
 
         The optimum is projected on the sets without them, in the metric of its curvature.
         """
         at = np.searchsorted(self.chosen, 1 + members)
-        thin, own = self.inverse[..., at], self.coef[..., at, :]
+        thin = np.moveaxis(self.inverse[..., at], -3, -2)  # (K + 1, m, s, g)
+        own = self.coef[..., at, :]
         # Least squares under the constraint that these coefficients are zero: the multiplier of the
         # constraint says how hard they pull, and how much the risk rises.
-        multiplier = np.linalg.solve(thin[..., at, :], own)
-        coef = self.coef - thin @ multiplier
-        coef[..., at, :] = 0.0
-        risk = self.risk + (own * multiplier).sum(axis=(-2, -1))
-        gap = coef[..., :1, :, :] - coef[..., 1:, :, :]
-        return risk, (gap * (self.gram[..., 1:, :, :] @ gap)).sum(axis=(-2, -1))
+        multiplier = np.linalg.solve(self.inverse[..., at[:, :, None], at[:, None, :]], own)
+        risk = self.risk[..., None] + (own * multiplier).sum(axis=(-2, -1))
+        coef = self.coef[..., None, :, :] - thin @ multiplier
+        gap = coef[..., :1, :, :, :] - coef[..., 1:, :, :, :]
+        return risk, (gap * (self.gram[..., 1:, None, :, :] @ gap)).sum(axis=(-2, -1))
 
     def _one_leaving(self, members: IntArray) -> Costs:
         """As `leaving`, for every column at once.
@@ -253,8 +253,8 @@ class SweptFit:
         return self._costs(risk, regret, len(self.chosen) + 1)
 
     def _leaving(self, members: IntArray) -> Costs:
-        risk, regret = self.leaving(members)
-        return self._costs(risk[:, None], regret[:, None], len(self.chosen) - len(members))
+        risk, regret = self.leaving(members[None])
+        return self._costs(risk, regret, len(self.chosen) - len(members))
 
     def _coming(self, members: IntArray) -> Costs:
         """Solve for the new coefficients first (Schur complement), then correct the others."""
