@@ -35,6 +35,17 @@ def test_the_column_that_turns_round_is_named_and_what_stays_is_one_population()
     assert "without 1 column it is" in finding.sentence
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_two_columns_that_turn_round_together_leave_together(seed):
+    # Without either, the other's two slopes drown in the noise that makes.
+    rng = np.random.default_rng(seed)
+    X, sign = rng.standard_normal((1500, 5)), np.where(rng.random(1500) < 0.2, -1.0, 1.0)
+    y = X[:, :3] @ [1.0, -0.8, 0.6] + 1.2 * sign * (X[:, 3] + X[:, 4])
+    question, case = Hidden(), case_of(standardised(X, y + 0.5 * rng.standard_normal(1500)))
+    finding = question.test(case, question.propose(case))
+    assert np.flatnonzero(finding.against).tolist() == [3, 4]
+
+
 def test_a_column_to_keep_never_leaves():
     keep = np.array([False, False, False, True])
     question, case = Hidden(), case_of(standardised(*flipping(1)), keep=keep)

@@ -146,7 +146,9 @@ class Hidden(Question[Suspicion]):
         if not gone.any() and found.p_value < proposal.level:
             order = _order(case, proposal, found)
             order = order[_to_blame(case, proposal)[order]]
-            gone, without = self._cure(case, proposal, proposal.sets[order[:TESTED]])
+            sets = [_and_with_more(case, proposal, int(i)) for i in order[:TESTED]]
+            tried = np.concatenate([order[:0], *sets])
+            gone, without = self._cure(case, proposal, proposal.sets[tried])
         sentence = _sentence(case, gone, p_text(p_value), without)
         if turn is not None and _turns(case, proposal.rows, turn, partition, gone):
             partition = turn.partition
@@ -343,6 +345,24 @@ def _to_blame(case: Case, proposal: Suspicion) -> BoolArray:
     small = size <= len(np.unique(case.groups[case.support])) // 2
     blamed: BoolArray = cured & small & ~(inside & cured[:, None]).any(axis=0)
     return blamed
+
+
+def _and_with_more(case: Case, proposal: Suspicion, i: int) -> IntArray:
+    """A set by its number, and before it the same with one more column, if there is one to add.
+
+    Of two slopes that change together, one hides behind the noise that leaving out the other makes:
+    y given the rest may pass for one population. A column is to be added if most of what is left
+    goes with it, both of the regret between two slopes and of what they gain.
+    """
+    first = np.unique(case.groups, return_index=True)[1]
+    units = proposal.sets[:, first].astype(np.int64)
+    size = units.sum(axis=1)
+    wider = (units @ units[i] == size[i]) & (size == size[i] + 1)
+    for still in (proposal.regret, proposal.gain):
+        wider &= (still[i] > 0.0) & (still <= (1.0 - case.thresholds.removed) * still[i])
+    added = np.flatnonzero(wider)
+    best = added[np.argsort(proposal.gain[added], kind="stable")[:1]]
+    return np.append(best, i)
 
 
 def _sentence(case: Case, gone: BoolArray, numbers: str, without: Score | None) -> str:
