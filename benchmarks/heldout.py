@@ -104,6 +104,15 @@ def two_strengths(rng: Rng, n: int):
     return np.column_stack([X, follow]), y, [5, 6]
 
 
+def site_gain(rng: Rng, n: int):
+    """Two readings of the target, off by a factor that each of forty sites has for both."""
+    X = rng.standard_normal((n, 5))
+    y = X @ SLOPES + 0.5 * rng.standard_normal(n)
+    gain = rng.lognormal(0.0, 0.5, 40)[rng.integers(0, 40, n)]
+    readings = (gain * y)[:, None] * [1.0, -0.6] + 0.5 * rng.standard_normal((n, 2))
+    return np.column_stack([X, readings]), y, [5, 6]
+
+
 DESIGNS = (
     confounder,
     other_unit,
@@ -117,6 +126,7 @@ DESIGNS = (
     turning_plane,
     two_flips,
     two_strengths,
+    site_gain,
 )
 
 

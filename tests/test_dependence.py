@@ -5,7 +5,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from hetrisk.core.numerics.dependence import dependence, shifting_effects
+from hetrisk.core.numerics.dependence import dependence, effect_blocks, shifting_effects
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.paper.stability import quadratics_from_moments
@@ -130,3 +130,27 @@ def test_variances_are_compared_as_bartlett_does():
 def test_one_environment_or_few_rows_say_nothing():
     assert not shifting(system(7, (0.4,), (1000,))).any()
     assert not shifting(system(7, (0.4, 1.2), (8, 6))).any()
+
+
+def blocks(seed, factor, n=2000, n_causes=4):
+    """Blocks among causes of y and two effects that share a factor of this size."""
+    rng = np.random.default_rng(seed)
+    causes = rng.standard_normal((n, n_causes))
+    y = causes.sum(axis=1) + rng.standard_normal(n)
+    noise = factor * rng.standard_normal((n, 1)) + rng.standard_normal((n, 2))
+    X = np.column_stack([causes, y[:, None] * [1.0, 0.5] + noise])
+    return effect_blocks(*covariances(X, y), n, 1, np.arange(X.shape[1]))
+
+
+def test_effects_that_share_more_than_the_target_are_a_block_and_causes_are_none():
+    found = blocks(0, factor=1.0)
+    assert found[:4].tolist() == [-1] * 4
+    assert found[4] == found[5] >= 0
+
+
+def test_effects_that_share_the_target_alone_are_no_block():
+    assert (blocks(0, factor=0.0) == -1).all()
+
+
+def test_without_causes_that_explain_the_target_together_nobody_is_an_effect():
+    assert (blocks(0, factor=1.0, n_causes=1) == -1).all()

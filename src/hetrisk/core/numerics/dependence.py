@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc
+from scipy.sparse.csgraph import connected_components
+from scipy.special import chdtrc, fdtrc, ndtri
 
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR, ROUNDING, TINY
 from hetrisk.core.numerics.named_numbers import measured, threshold
@@ -95,6 +96,36 @@ def dependence(
         share=share,
         ratio=left / np.maximum(_adjusted(before, others, free), ROUNDING),
     )
+
+
+def effect_blocks(
+    plain: FloatArray, given: FloatArray, n_rows: float, n_known: int, groups: IntArray
+) -> IntArray:
+    """(d,) number of the block of effects that a feature belongs to, -1 for none.
+
+    Effects that share more than the target (an instrument, a site) depend on each other when it is
+    known, so none passes for one. Together they do: a block of features that depend on those
+    outside, but not once the target is known. Seen from its effects, the causes of a target are
+    such a block as well; but causes explain the target together, and depend on each other more
+    once it is known. There must be some outside, and none inside. Arguments as for `dependence`.
+    """
+    size = np.sqrt(np.maximum(np.diag(given), TINY))
+    certain = ndtri(1.0 - DEPENDENCE_THRESHOLDS.depends / 2.0)
+    linked = np.abs(given) * np.sqrt(n_rows) > certain * np.outer(size, size)
+    _, found = connected_components(linked | (groups[:, None] == groups), directed=False)
+    block = found.astype(np.int64)
+    effect = dependence(plain, given, n_rows, n_known, block).is_effect
+
+    def any_cause(some: BoolArray) -> bool:
+        at = np.ix_(some, some)
+        return bool(dependence(plain[at], given[at], n_rows, n_known, groups[some]).is_cause.any())
+
+    for number in np.unique(block):
+        own = block == number
+        several = len(np.unique(groups[own])) > 1 and effect[own].all()
+        if not (several and any_cause(~own) and not any_cause(own)):
+            block[own] = -1
+    return block
 
 
 def shifting_effects(

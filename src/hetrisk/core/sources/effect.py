@@ -10,7 +10,10 @@ mechanism is tested, and it leaves where
   (`hetrisk.core.sources.mechanism`), or
 * it follows the target with two slopes: the score of hidden slopes, with the effect in the place
   of y and y in that of x (`hetrisk.core.sources.score`). Selection that looks at the target and a
-  column makes such effects.
+  column makes such effects; or
+* it answers to the target by a gain that it shares with other effects, and that differs between
+  rows (`hetrisk.core.sources.shared_gain`). Such effects depend on each other once the target is
+  known, and are recognised as a block.
 
 Noise with heavy tails, or of two sizes with nothing that goes along, is one mechanism: the tables
 are the same.
@@ -23,9 +26,10 @@ from functools import partial
 
 import numpy as np
 
-from hetrisk.core.numerics.dependence import dependence
+from hetrisk.core.numerics.dependence import dependence, effect_blocks
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.multiplicity import holm
+from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
 from hetrisk.core.sources.mechanism import mechanism_p_values
 from hetrisk.core.sources.question import (
@@ -38,8 +42,9 @@ from hetrisk.core.sources.question import (
     p_text,
     some_of,
 )
-from hetrisk.core.sources.scale_mixture import SpreadPartition, by_spread, spread_p_values
+from hetrisk.core.sources.scale_mixture import by_spread, spread_p_values
 from hetrisk.core.sources.score import SCORED_ROWS, Score, SlopePartition, gain_pass, score
+from hetrisk.core.sources.shared_gain import by_gain, knots_of, shared_gain
 from hetrisk.core.sources.terms import two_valued
 from hetrisk.core.thresholds import THRESHOLDS
 
@@ -48,12 +53,14 @@ from hetrisk.core.thresholds import THRESHOLDS
 class Roles:
     """Which columns depend on the others with and without the target known.
 
-    ``effect`` (d,) depend on the others, but not once the target is known; ``cause`` (d,) depend on
-    the others more once it is known, effects set aside.
+    ``effect`` (d,) depend on the others, but not once the target is known, alone or as a block;
+    ``cause`` (d,) depend on the others more once it is known, effects set aside; ``block`` (d,) is
+    the number of the block of effects that a column belongs to, -1 for none.
     """
 
     effect: BoolArray
     cause: BoolArray
+    block: IntArray
 
 
 def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
@@ -65,8 +72,10 @@ def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
     # Covariances before and after the target is known: nothing else of the rows is needed.
     plain, given = (z.T @ (w[:, None] * z) for z in (centred, _residuals(known, centred, w)))
     n_rows, n_known = 1.0 / float((w**2).sum()), known.shape[1]
-    found = dependence(plain, given, n_rows, n_known, groups)
-    effect = found.is_effect
+    block = np.full(len(groups), -1, dtype=np.int64)
+    if family.shows_mixtures:
+        block = effect_blocks(plain, given, n_rows, n_known, groups)
+    effect = dependence(plain, given, n_rows, n_known, groups).is_effect | (block >= 0)
     cause = np.zeros_like(effect)
     rest = np.flatnonzero(~effect)
     at = np.ix_(rest, rest)
@@ -74,10 +83,23 @@ def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
     # it with whom.
     again = dependence(plain[at], given[at], n_rows, n_known, groups[rest])
     cause[rest] = again.is_cause
-    return Roles(effect, cause)
+    return Roles(effect, cause, block)
 
 
-class Effect(Question[BoolArray]):
+def recognised(case: Case) -> Roles:
+    """Roles of the columns in play; those that are not play none."""
+    d, stay = len(case.excluded), case.support
+    none = np.zeros(d, dtype=bool)
+    if len(stay) < 2:
+        return Roles(none, none, np.full(d, -1))
+    seen = replace(case.sample, X=case.sample.X[:, stay])
+    found = roles(seen, case.family, case.groups[stay])
+    block = np.full(d, -1)
+    block[stay] = found.block
+    return Roles(mask_of(stay[found.effect], d), mask_of(stay[found.cause], d), block)
+
+
+class Effect(Question[Roles]):
     """Effects of the target whose mechanism goes along with something visible."""
 
     name = "shifting effects"
@@ -87,42 +109,22 @@ class Effect(Question[BoolArray]):
         """Every target can have effects."""
         return True
 
-    def propose(self, case: Case) -> BoolArray:
-        """(d,) columns that look like effects of the target."""
-        effect = np.zeros(len(case.excluded), dtype=bool)
-        stay = case.support
-        if len(stay) > 1:
-            seen = replace(case.sample, X=case.sample.X[:, stay])
-            effect[stay] = roles(seen, case.family, case.groups[stay]).effect
-        return effect
+    def propose(self, case: Case) -> Roles:
+        """Columns that look like effects of the target, alone or as a block."""
+        return recognised(case)
 
-    def test(self, case: Case, proposal: BoolArray) -> Finding:
+    def test(self, case: Case, proposal: Roles) -> Finding:
         """Test the mechanism of each, together at the level of the case (Holm)."""
-        effects = np.flatnonzero(proposal)
+        effects = np.flatnonzero(proposal.effect)
         if len(effects) == 0:
             return nothing_found(self, case, 1.0, "No column looks like an effect of the target.")
-        stay = case.support
-        place = np.searchsorted(stay, effects)
-        seen = replace(case.sample, X=case.sample.X[:, stay])
-        visible = mechanism_p_values(Held(seen), case.family, case.groups[stay], place)
         scores = [_two_slopes(case, int(j)) for j in effects]
-        hidden = np.array([1.0 if s is None else s.p_value for s in scores])
-        # Two tests of one mechanism: either may see it, so the smaller counts twice (Bonferroni).
-        p = np.minimum(2.0 * np.minimum(visible, hidden), 1.0)
-        found = holm(p) <= case.level
-        first = found & (visible <= hidden)
-        if first.any() and not found.all():
-            late = _together(case, effects[first], effects[~found])
-            p[~found], visible[~found] = (
-                np.minimum(p[~found], late),
-                np.minimum(visible[~found], late),
-            )
-            found[~found] = holm(late) <= case.level
+        each = _p_values(case, proposal, effects, scores)
+        p, each, found = _together(case, proposal, effects, each)
         shifting = effects[found]
         group = np.isin(case.groups, case.groups[shifting])
         kept = np.isin(case.groups, case.groups[case.keep])
         gone = group & ~kept & ~case.excluded
-        by_slopes = gone & mask_of(effects[hidden < visible], len(gone))
         column_p_values = np.ones(len(case.excluded))
         column_p_values[effects] = p
         smallest = min(1.0, len(effects) * float(p.min()))
@@ -133,13 +135,19 @@ class Effect(Question[BoolArray]):
             else f"{opening(len(effects), 'does so', 'do so')}"
         )
         sentence = f"{sentence} in one way everywhere ({p_text(smallest)})."
+        spreads, slopes, gains = (
+            gone & mask_of(effects[each.argmin(axis=0) == which], len(gone)) for which in range(3)
+        )
         return replace(
             nothing_found(self, case, smallest, sentence),
             column_p_values=column_p_values,
             against=gone,
-            partitions=(
-                *_by_spread(case, gone & mask_of(effects[visible <= hidden], len(gone))),
-                *(s.partition() for s in scores if s is not None and by_slopes[s.target]),
+            partitions=_most_first(
+                [
+                    *_by_spread(case, spreads),
+                    *((1, s.partition()) for s in scores if s is not None and slopes[s.target]),
+                    *_by_gain(case, proposal, gains),
+                ]
             ),
         )
 
@@ -148,8 +156,9 @@ class Effect(Question[BoolArray]):
         slopes = [p for p in finding.partitions if isinstance(p, SlopePartition)]
         gain = rows.sum(partial(gain_pass, partitions=tuple(slopes))) if slopes else np.empty(0)
         shown = [p.target for p, g in zip(slopes, gain, strict=True) if g > 0.0]
-        gone = np.flatnonzero(finding.against)
-        p = mechanism_p_values(rows, case.family, case.groups, gone)
+        gone, known = np.flatnonzero(finding.against), recognised(case)
+        p = mechanism_p_values(rows, case.family, _apart(case, known), gone)
+        p = np.minimum(p, _shared(case, known, rows)[gone])
         steady = gone[(p >= case.level) & ~np.isin(gone, shown)]
         if len(steady) == 0:
             return finding
@@ -160,20 +169,83 @@ class Effect(Question[BoolArray]):
         return replace(finding, against=against, sentence=sentence, partitions=partitions)
 
 
-def _by_spread(case: Case, effects: BoolArray) -> list[SpreadPartition]:
+def _apart(case: Case, known: Roles) -> IntArray:
+    """(d,) groups of columns that are no witnesses of each other, blocks of effects among them.
+
+    Effects of one block share noise, and their spreads are alike for that alone.
+    """
+    apart: IntArray = np.where(known.block >= 0, case.groups.max() + 1 + known.block, case.groups)
+    return apart
+
+
+def _shared(case: Case, known: Roles, rows: RowSource) -> FloatArray:
+    """(d,) p-values of no gain that effects of one block share; one outside of blocks."""
+    p = np.ones(len(case.excluded))
+    for own in _blocks(known):
+        p[own] = shared_gain(rows, own, case.groups, knots_of(case.sample.y)).p_values(rows)
+    return p
+
+
+def _blocks(known: Roles) -> list[IntArray]:
+    """Columns of each block of effects."""
+    numbers = np.unique(known.block[known.block >= 0])
+    return [np.flatnonzero(known.block == number) for number in numbers]
+
+
+def _most_first(found: list[tuple[int, Partition]]) -> tuple[Partition, ...]:
+    """Partitions, those that speak against most columns first."""
+    return tuple(partition for _, partition in sorted(found, key=lambda f: -f[0]))
+
+
+def _by_gain(case: Case, known: Roles, effects: BoolArray) -> list[tuple[int, Partition]]:
+    """The environments of effects that share a gain, block by block."""
+    rows, knots = case.sample, knots_of(case.sample.y)
+    return [
+        (len(own), by_gain(rows, shared_gain(Held(rows), own, case.groups, knots)))
+        for own in _blocks(known)
+        if effects[own].any()
+    ]
+
+
+def _by_spread(case: Case, effects: BoolArray) -> list[tuple[int, Partition]]:
     """The environments of effects whose spread goes along with something visible."""
     if not effects.any():
         return []
-    return [by_spread(case.sample, case.family, np.flatnonzero(effects))]
+    return [(int(effects.sum()), by_spread(case.sample, case.family, np.flatnonzero(effects)))]
 
 
-def _together(case: Case, shifting: IntArray, others: IntArray) -> FloatArray:
-    """(m,) p-values of one mechanism of other effects, held against environments already found.
+def _p_values(
+    case: Case, known: Roles, effects: IntArray, scores: list[Score | None]
+) -> FloatArray:
+    """(3, m) of one mechanism: by spreads, by two slopes, by a shared gain."""
+    stay = case.support
+    place, seen = np.searchsorted(stay, effects), replace(case.sample, X=case.sample.X[:, stay])
+    visible = mechanism_p_values(Held(seen), case.family, _apart(case, known)[stay], place)
+    hidden = [1.0 if s is None else s.p_value for s in scores]
+    return np.stack([visible, hidden, _shared(case, known, Held(case.sample))[effects]])
 
-    They are asked a second time, so what this says counts twice (Bonferroni).
+
+def _together(
+    case: Case, known: Roles, effects: IntArray, each: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """(m,) p-values of one mechanism, (3, m) those of each test, and effects that have several.
+
+    Of several tests of one mechanism any may see it, so the smallest counts as often as there are
+    tests (Bonferroni); a gain is shared within a block only. All are tested at one level (Holm).
+    Effects that pass are held against the environments of those whose spread does not. They are
+    asked a second time, so that counts twice.
     """
-    p: FloatArray = spread_p_values(case.sample, case.family, shifting, others)
-    return np.minimum(2.0 * p, 1.0)
+    each = each.copy()
+    tests = 2.0 + (known.block[effects] >= 0)
+    p = np.minimum(tests * each.min(axis=0), 1.0)
+    found = holm(p) <= case.level
+    first, alone = found & (each.argmin(axis=0) == 0), ~found & (known.block[effects] < 0)
+    if first.any() and alone.any():
+        late = spread_p_values(case.sample, case.family, effects[first], effects[alone])
+        late = np.minimum(2.0 * late, 1.0)
+        p[alone], each[0, alone] = np.minimum(p[alone], late), np.minimum(each[0, alone], late)
+        found[alone] = holm(late) <= case.level
+    return p, each, found
 
 
 def _two_slopes(case: Case, j: int) -> Score | None:

@@ -38,7 +38,7 @@ from hetrisk.core.sources.candidate_sets import (
     regrets,
     units_of,
 )
-from hetrisk.core.sources.effect import roles
+from hetrisk.core.sources.effect import recognised
 from hetrisk.core.sources.proposal import HIDDEN
 from hetrisk.core.sources.question import (
     Case,
@@ -219,13 +219,7 @@ def _without_effects(case: Case) -> Case:
     Given effects whose noise has heavy tails, y has two most likely values where they disagree:
     one population, and nothing like one regression. Their own question is about their mechanism.
     """
-    stay = case.support
-    if len(stay) < 2:
-        return case
-    seen = replace(case.sample, X=case.sample.X[:, stay])
-    effect = np.zeros_like(case.excluded)
-    effect[stay] = roles(seen, case.family, case.groups[stay]).effect
-    return replace(case, excluded=case.excluded | effect)
+    return replace(case, excluded=case.excluded | recognised(case).effect)
 
 
 def _turning(case: Case, turn: Turn) -> BoolArray:
