@@ -53,17 +53,48 @@ def test_noise_that_effects_share_is_no_gain_however_their_mean_bends(bend):
     assert min(smallest) > 1e-5
 
 
-def test_a_row_that_counts_twice_is_two_rows():
+@pytest.mark.parametrize("unit", [0.01, 10.0])
+def test_the_unit_of_the_weights_does_not_matter(unit):
     rows = answering(0, n=400)
-    twice = np.append(np.arange(400), np.arange(100))
-    weight = np.where(np.arange(400) < 100, 2.0, 1.0)
-    counted = p_values(Rows(rows.X, rows.y, weight), knots=knots_of(rows.y))
-    repeated = p_values(Rows(rows.X[twice], rows.y[twice], np.ones(500)), knots=knots_of(rows.y))
-    np.testing.assert_allclose(counted, repeated, rtol=1e-8)
+    weight = np.random.default_rng(1).exponential(1.0, 400)
+    one, other = (p_values(Rows(rows.X, rows.y, w)) for w in (weight, unit * weight))
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_uneven_weights_keep_the_level():
+    smallest = []
+    for seed in range(60):
+        rows = answering(seed, gains=(1.0,))
+        weight = np.random.default_rng(seed).uniform(5.0, 15.0, len(rows))
+        smallest.append(p_values(Rows(rows.X, rows.y, weight)).min())
+    assert np.mean(np.array(smallest) < 0.01) <= 0.1
+
+
+def test_blocks_of_rows_add_up():
+    rows = answering(3, n=600)
+
+    class Halves(Held):
+        def sum(self, function):
+            parts = np.array_split(np.arange(600), 2)
+            some = [Rows(rows.X[i], rows.y[i], rows.weight[i]) for i in [*parts, parts[0][:0]]]
+            return function(some[0]) + function(some[1]) + function(some[2])
+
+    knots = knots_of(rows.y)
+    found = shared_gain(Halves(rows), EFFECTS, EFFECTS, knots).p_values(Halves(rows))
+    np.testing.assert_allclose(found, p_values(rows), rtol=1e-8)
+
+
+def test_targets_beyond_those_of_the_sample_do_not_count():
+    rng = np.random.default_rng(0)
+    y = rng.standard_t(3, 60_000)
+    noise = 0.6 * rng.standard_normal((60_000, 1)) + 0.8 * rng.standard_normal((60_000, 3))
+    rows = standardised(y[:, None] * SLOPES + noise, y)
+    assert p_values(rows, knots=knots_of(rows.y[:2000])).min() > 1e-3
 
 
 def test_columns_of_one_group_are_no_witnesses_of_each_other():
     assert (p_values(answering(0), groups=np.zeros(3, dtype=int)) == 0.5).all()
+    assert (p_values(answering(0), groups=np.array([0, 0, 1])) < 1e-4).all()
 
 
 def test_the_environments_are_those_of_the_gain():
@@ -93,6 +124,13 @@ def test_effects_that_share_a_gain_are_recognised_as_a_block_and_leave():
     more, steady = (Held(standardised(*caused(1, 5000, gains))) for gains in [(0.4, 1.6), (1.0,)])
     assert question.confirm(case, finding, more).against[[4, 5]].all()
     assert not question.confirm(case, finding, steady).against.any()
+
+
+def test_an_effect_to_keep_stays_and_the_others_of_its_block_leave():
+    keep = np.arange(6) == 4
+    question, case = Effect(), case_of(standardised(*caused(0)), keep=keep)
+    finding = question.test(case, question.propose(case))
+    assert np.flatnonzero(finding.against).tolist() == [5]
 
 
 def test_a_block_of_effects_with_one_gain_stays():

@@ -75,13 +75,14 @@ def evaluate_sets(environments: Environments, sets: BoolArray) -> SetErrors:
     Sets that lack as many are one array.
     """
     d, missing = environments.n_columns, (~sets).sum(axis=1)
-    whole = SweptFit.of(environments, np.ones(d, dtype=bool))
     size = 1 + d - missing
-    risk = np.empty((*whole.risk.shape, len(sets)))
+    risk = np.empty((*environments.stacked[2].shape, len(sets)))
     regret = np.empty((*risk.shape[:-2], risk.shape[-2] - 1, len(sets)))
+    whole = None
     for count in np.unique(missing):
         alike = np.flatnonzero(missing == count)
         if count <= d // 2:
+            whole = whole or SweptFit.of(environments, np.ones(d, dtype=bool))
             found = whole.leaving(np.nonzero(~sets[alike])[1].reshape(len(alike), count))
         else:
             found = _afresh(environments, sets[alike])

@@ -7,7 +7,7 @@ discovery, Spirtes, Glymour and Scheines 2000). An effect is not left out for be
 mechanism is tested, and it leaves where
 
 * its spread about the target goes along with something else that can be seen
-  (`hetrisk.core.sources.mechanism`), or
+  (`hetrisk.core.sources.mechanism`),
 * it follows the target with two slopes: the score of hidden slopes, with the effect in the place
   of y and y in that of x (`hetrisk.core.sources.score`). Selection that looks at the target and a
   column makes such effects; or
@@ -100,7 +100,7 @@ def recognised(case: Case) -> Roles:
 
 
 class Effect(Question[Roles]):
-    """Effects of the target whose mechanism goes along with something visible."""
+    """Effects of the target whose mechanism is not the same everywhere."""
 
     name = "shifting effects"
     kind = EFFECT
@@ -158,7 +158,7 @@ class Effect(Question[Roles]):
         shown = [p.target for p, g in zip(slopes, gain, strict=True) if g > 0.0]
         gone, known = np.flatnonzero(finding.against), recognised(case)
         p = mechanism_p_values(rows, case.family, _apart(case, known), gone)
-        p = np.minimum(p, _shared(case, known, rows)[gone])
+        p = np.minimum(p, _shared(case, known, gone, rows))
         steady = gone[(p >= case.level) & ~np.isin(gone, shown)]
         if len(steady) == 0:
             return finding
@@ -178,17 +178,17 @@ def _apart(case: Case, known: Roles) -> IntArray:
     return apart
 
 
-def _shared(case: Case, known: Roles, rows: RowSource) -> FloatArray:
-    """(d,) p-values of no gain that effects of one block share; one outside of blocks."""
+def _shared(case: Case, known: Roles, effects: IntArray, rows: RowSource) -> FloatArray:
+    """(m,) p-values of no gain that effects of one block share; one outside of blocks."""
     p = np.ones(len(case.excluded))
-    for own in _blocks(known):
+    for own in _blocks(known, mask_of(effects, len(p))):
         p[own] = shared_gain(rows, own, case.groups, knots_of(case.sample.y)).p_values(rows)
-    return p
+    return p[effects]
 
 
-def _blocks(known: Roles) -> list[IntArray]:
-    """Columns of each block of effects."""
-    numbers = np.unique(known.block[known.block >= 0])
+def _blocks(known: Roles, some: BoolArray) -> list[IntArray]:
+    """Columns of each block of effects that has some of the columns (d,)."""
+    numbers = np.unique(known.block[some & (known.block >= 0)])
     return [np.flatnonzero(known.block == number) for number in numbers]
 
 
@@ -201,9 +201,8 @@ def _by_gain(case: Case, known: Roles, effects: BoolArray) -> list[tuple[int, Pa
     """The environments of effects that share a gain, block by block."""
     rows, knots = case.sample, knots_of(case.sample.y)
     return [
-        (len(own), by_gain(rows, shared_gain(Held(rows), own, case.groups, knots)))
-        for own in _blocks(known)
-        if effects[own].any()
+        (int(effects[own].sum()), by_gain(rows, shared_gain(Held(rows), own, case.groups, knots)))
+        for own in _blocks(known, effects)
     ]
 
 
@@ -222,7 +221,7 @@ def _p_values(
     place, seen = np.searchsorted(stay, effects), replace(case.sample, X=case.sample.X[:, stay])
     visible = mechanism_p_values(Held(seen), case.family, _apart(case, known)[stay], place)
     hidden = [1.0 if s is None else s.p_value for s in scores]
-    return np.stack([visible, hidden, _shared(case, known, Held(case.sample))[effects]])
+    return np.stack([visible, hidden, _shared(case, known, effects, Held(case.sample))])
 
 
 def _together(
@@ -232,8 +231,8 @@ def _together(
 
     Of several tests of one mechanism any may see it, so the smallest counts as often as there are
     tests (Bonferroni); a gain is shared within a block only. All are tested at one level (Holm).
-    Effects that pass are held against the environments of those whose spread does not. They are
-    asked a second time, so that counts twice.
+    Effects that pass, outside of blocks, are held against the environments of those whose spread
+    does not. They are asked a second time, so that counts twice.
     """
     each = each.copy()
     tests = 2.0 + (known.block[effects] >= 0)

@@ -146,8 +146,8 @@ class Hidden(Question[Suspicion]):
         if not gone.any() and found.p_value < proposal.level:
             order = _order(case, proposal, found)
             order = order[_to_blame(case, proposal)[order]]
-            sets = [_and_with_more(case, proposal, int(i)) for i in order[:TESTED]]
-            tried = np.concatenate([order[:0], *sets])
+            tried = [j for i in order for j in _and_with_more(case, proposal, int(i))]
+            tried = list(dict.fromkeys(tried))[:TESTED]
             gone, without = self._cure(case, proposal, proposal.sets[tried])
         sentence = _sentence(case, gone, p_text(p_value), without)
         if turn is not None and _turns(case, proposal.rows, turn, partition, gone):
@@ -316,8 +316,7 @@ def _order(case: Case, proposal: Suspicion, found: Score) -> IntArray:
     hides two slopes behind noise, and to keep the shortcut predicts better.)
     """
     mean, sd = float(found.null.mean()), float(found.null.std())
-    first = np.unique(case.groups, return_index=True)[1]
-    units = proposal.sets[:, first].sum(axis=1)
+    units = _units(case, proposal)[0].sum(axis=1)
     beyond = proposal.gain > float(found.null.max())
     # Gains within what chance shows are alike: the order among them would be noise.
     gain = np.maximum(proposal.gain, mean + sd)
@@ -326,37 +325,40 @@ def _order(case: Case, proposal: Suspicion, found: Score) -> IntArray:
 
 
 def _to_blame(case: Case, proposal: Suspicion) -> BoolArray:
-    """(s,) small sets without which most regret is gone, while no part of them would do.
-
-    A model of few columns has little regret, so a large set proves nothing.
-    """
-    first = np.unique(case.groups, return_index=True)[1]
-    units = proposal.sets[:, first].astype(np.int64)
+    """(s,) small sets without which most regret is gone, while no part of them would do."""
+    units, small = _units(case, proposal)
     cured = proposal.regret < 1.0 - case.thresholds.removed
     size = units.sum(axis=1)
     # Row i is inside column j: as many units in common as i has, and fewer than j has.
     inside = (units @ units.T == size[:, None]) & (size[:, None] < size)
-    small = size <= len(np.unique(case.groups[case.support])) // 2
     blamed: BoolArray = cured & small & ~(inside & cured[:, None]).any(axis=0)
     return blamed
 
 
-def _and_with_more(case: Case, proposal: Suspicion, i: int) -> IntArray:
+def _and_with_more(case: Case, proposal: Suspicion, i: int) -> list[int]:
     """A set by its number, and before it the same with one more column, if there is one to add.
 
     Of two slopes that change together, one hides behind the noise that leaving out the other makes:
     y given the rest may pass for one population. A column is to be added if most of what is left
     goes with it, both of the regret between two slopes and of what they gain.
     """
-    first = np.unique(case.groups, return_index=True)[1]
-    units = proposal.sets[:, first].astype(np.int64)
+    units, small = _units(case, proposal)
     size = units.sum(axis=1)
-    wider = (units @ units[i] == size[i]) & (size == size[i] + 1)
+    wider = small & (units @ units[i] == size[i]) & (size == size[i] + 1)
     for still in (proposal.regret, proposal.gain):
         wider &= (still[i] > 0.0) & (still <= (1.0 - case.thresholds.removed) * still[i])
     added = np.flatnonzero(wider)
-    best = added[np.argsort(proposal.gain[added], kind="stable")[:1]]
-    return np.append(best, i)
+    return [*added[np.argsort(proposal.gain[added], kind="stable")[:1]].tolist(), i]
+
+
+def _units(case: Case, proposal: Suspicion) -> tuple[IntArray, BoolArray]:
+    """(s, u) which units the sets leave out, and (s,) sets that leave out half of them at most.
+
+    A model of few columns has little regret, so a large set proves nothing.
+    """
+    first = np.unique(case.groups, return_index=True)[1]
+    units = proposal.sets[:, first].astype(np.int64)
+    return units, units.sum(axis=1) <= len(np.unique(case.groups[case.support])) // 2
 
 
 def _sentence(case: Case, gone: BoolArray, numbers: str, without: Score | None) -> str:

@@ -10,7 +10,9 @@ passes.
 
 Within one population every row might have a gain of its own, and the table would be the same: as
 for spreads that go along with each other (`hetrisk.core.sources.mechanism`), what several
-mechanisms do at once is taken for what an environment does.
+mechanisms do at once is taken for what an environment does. Where the target is far from the zero
+that a gain multiplies, what is shared grows along a line, too, which is taken out: there less of it
+is seen.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ KNOTS: Budget[FloatArray] = np.array([0.005, 0.02, *np.arange(1, 20) / 20, 0.98,
 ROWS_BEYOND: Budget[int] = 10  # a knot, at least
 KINDS: Budget[int] = 3  # gains that the environments are given
 TOL: Budget[float] = 1e-7  # of the mean log likelihood
-MAX_ITER: Budget[int] = 500
+MAX_ITER: Budget[int] = 100
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class SharedGain:
         left = rows.X[:, self.columns] - splines @ self.mean
         # Where rows are few, at either end, the mean follows them, and what is left is smaller than
         # the noise by the root of one less the leverage.
-        leverage = ((splines @ self.inverse) * splines).sum(axis=1)
+        leverage = rows.weight * ((splines @ self.inverse) * splines).sum(axis=1)
         left /= np.sqrt(np.maximum(1.0 - leverage, ROUNDING))[:, None] * self.deviation
         return np.clip(left, -THRESHOLDS.far, THRESHOLDS.far)
 
@@ -158,8 +160,8 @@ def by_gain(rows: Rows, shared: SharedGain) -> GainPartition:
         counted = weight[:, None] * each
         share = np.maximum(counted.sum(axis=0), TINY)
         coef = np.stack([_fitted(line, V, own) for own in counted.T])
-        left = V - line @ coef
-        covariance = np.einsum("nk,kni,knj->ij", counted, left, left) + floor
+        left = (np.sqrt(counted.T)[:, :, None] * (V - line @ coef)).reshape(-1, V.shape[1])
+        covariance = left.T @ left + floor
         return GainPartition(columns, share / share.sum(), coef, covariance)
 
     def step(state: GainPartition) -> tuple[GainPartition, float]:
@@ -183,20 +185,21 @@ class _Mean(Summed):
 
 def _mean_pass(rows: Rows, columns: IntArray, knots: FloatArray) -> _Mean:
     splines, V = _splines(rows.y, knots), rows.X[:, columns]
-    weighted = rows.weight[:, None] * splines
+    weight = _between(rows, knots)
+    weighted = weight[:, None] * splines
     return _Mean(
         weighted.T @ splines,
         weighted.T @ V,
-        rows.weight @ V**2,
-        (rows.weight * rows.y) @ V,
-        float(rows.weight.sum()),
+        weight @ V**2,
+        (weight * rows.y) @ V,
+        float(weight.sum()),
     )
 
 
 def _line_pass(rows: Rows, shared: SharedGain) -> FloatArray:
     """(2, 2 + m + 1) products of a line in the target with itself and with the products."""
     line = _line(rows.y)
-    weighted = rows.weight[:, None] * line
+    weighted = _between(rows, shared.knots)[:, None] * line
     products: FloatArray = weighted.T @ np.column_stack([line, shared.products(rows)])
     return products
 
@@ -208,12 +211,21 @@ def _score_pass(rows: Rows, shared: SharedGain, given: FloatArray) -> FloatArray
     what the target itself says of them: in one population its mean is zero.
     """
     left = shared.products(rows) - _line(rows.y) @ given
-    scores = left[:, :-1] * left[:, -1:]
-    return np.stack([rows.weight @ scores, rows.weight @ scores**2])
+    # A score a row, so that their sum of squares is a variance, whatever the unit of the weights.
+    scores = _between(rows, shared.knots)[:, None] * left[:, :-1] * left[:, -1:]
+    return np.stack([scores.sum(axis=0), (scores**2).sum(axis=0)])
+
+
+def _between(rows: Rows, knots: FloatArray) -> FloatArray:
+    """(n,) weights; beyond the knots, where no mean is known, a row does not count."""
+    weight: FloatArray = rows.weight * ((rows.y >= knots[0]) & (rows.y <= knots[-1]))
+    return weight
 
 
 def _splines(y: FloatArray, knots: FloatArray) -> FloatArray:
     """(n, b) cubic splines of the target."""
+    if len(y) == 0:
+        return np.zeros((0, len(knots) + 2))
     inside = np.clip(y, knots[0], knots[-1])
     padded = np.concatenate([knots[[0, 0, 0]], knots, knots[[-1, -1, -1]]])
     return np.asarray(BSpline.design_matrix(inside, padded, 3).toarray())
