@@ -66,7 +66,7 @@ def test_a_dask_cluster_takes_the_cases(tmp_path):
     records = Records(tmp_path / "records.jsonl")
     in_process = {"processes": False, "n_workers": 1, "threads_per_worker": 2}
     with (
-        Client(**in_process, dashboard_address=None) as client,
+        Client(**in_process, dashboard_address="127.0.0.1:0") as client,
         joblib.parallel_config(backend="dask"),
     ):
         run(cases(), records, measure=on_worker)

@@ -28,7 +28,7 @@ PARTITIONS = 8
 def workers(n: int) -> Iterator[Any]:
     """Processes of one thread each on this machine, and a client to them."""
     distributed: Any = import_module("dask.distributed")
-    options = {"host": "127.0.0.1", "dashboard_address": None, "silence_logs": 50}
+    options = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     with (
         distributed.LocalCluster(
             n_workers=n, threads_per_worker=1, processes=True, **options
