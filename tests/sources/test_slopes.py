@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetrisk.core.sources.design import BatchDesign
-from hetrisk.core.sources.one_regression import one_regression
+from hetrisk.core.sources.one_regression import log_normal, one_regression
 from hetrisk.core.sources.slopes import gains, gains_from, two_slopes
 
 
@@ -170,3 +170,11 @@ def test_a_slope_that_turns_in_few_rows_is_not_taken_for_heavy_tails(seed):
     )
     assert found[0] > 0.05
     assert two.log_likelihood[0] > told.log_likelihood[0] - 0.005
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_part_that_holds_no_row_is_no_warning():
+    one = np.ones(2, dtype=np.float32)
+    log = log_normal(np.ones((2, 3), dtype=np.float32), one, np.array([0.5, 0.0], np.float32))
+    assert np.exp(log[0]) == pytest.approx(0.5 * np.exp(-0.5), rel=1e-5)
+    assert (np.exp(log[1]) < 1e-30).all()

@@ -124,7 +124,9 @@ def log_normal(residual: Single, variance: Single, share: Single) -> Single:
     """Log of share times normal density at residuals (B, n), constants left out."""
     log = residual * residual
     log *= col(np.float32(-0.5) / variance)
-    log += col(np.log(share) - np.float32(0.5) * np.log(variance))
+    # A part that no row belongs to has no density, not a warning.
+    known = np.log(np.maximum(share, np.finfo(np.float32).tiny))
+    log += col(known - np.float32(0.5) * np.log(variance))
     return log
 
 
