@@ -118,7 +118,7 @@ class Thresholds:
     @property
     def certain(self) -> float:
         """Normal score at which something is taken to be so, as a dependence between columns is."""
-        return float(ndtri(1.0 - DEPENDENCE_THRESHOLDS.depends / 2.0))
+        return DEPENDENCE_THRESHOLDS.certain
 
     def rows_needed(self, n_columns: int) -> int:
         """Rows below which nothing is searched for."""

@@ -38,6 +38,11 @@ class DependenceThresholds:
         ),
     )
 
+    @property
+    def certain(self) -> float:
+        """Normal score, two sided, at which a feature depends on another."""
+        return float(ndtri(1.0 - self.depends / 2.0))
+
 
 DEPENDENCE_THRESHOLDS: Final = DependenceThresholds()
 
@@ -110,8 +115,8 @@ def effect_blocks(
     once it is known. There must be some outside, and none inside. Arguments as for `dependence`.
     """
     size = np.sqrt(np.maximum(np.diag(given), TINY))
-    certain = ndtri(1.0 - DEPENDENCE_THRESHOLDS.depends / 2.0)
-    linked = np.abs(given) * np.sqrt(n_rows) > certain * np.outer(size, size)
+    certain = DEPENDENCE_THRESHOLDS.certain * np.outer(size, size)
+    linked = np.abs(given) * np.sqrt(n_rows) > certain
     _, found = connected_components(linked | (groups[:, None] == groups), directed=False)
     block = found.astype(np.int64)
     effect = dependence(plain, given, n_rows, n_known, block).is_effect

@@ -28,6 +28,7 @@ import numpy as np
 
 from hetrisk.core.numerics.dependence import dependence, effect_blocks
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.linear import weighted_coefficients
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
@@ -256,14 +257,7 @@ def _two_slopes(case: Case, j: int) -> Score | None:
     return score(seen, case.groups, case.thresholds, np.array([-1]), mixed=0, target=j)
 
 
-def _coefficients(design: FloatArray, columns: FloatArray, w: FloatArray) -> FloatArray:
-    root = np.sqrt(w)
-    rooted = (columns.T * root).T
-    coef = np.linalg.lstsq(design * root[:, None], rooted, rcond=None)[0]
-    return np.asarray(coef, dtype=np.float64)
-
-
 def _residuals(design: FloatArray, columns: FloatArray, w: FloatArray) -> FloatArray:
     """Residuals of a weighted regression."""
-    residual: FloatArray = columns - design @ _coefficients(design, columns, w)
+    residual: FloatArray = columns - design @ weighted_coefficients(design, columns, w)
     return residual

@@ -146,7 +146,7 @@ class Hidden(Question[Suspicion]):
         if not gone.any() and found.p_value < proposal.level:
             order = _order(case, proposal, found)
             order = order[_to_blame(case, proposal)[order]]
-            tried = [j for i in order for j in _and_with_more(case, proposal, int(i))]
+            tried = [j for i in order[:TESTED] for j in _and_with_more(case, proposal, int(i))]
             tried = list(dict.fromkeys(tried))[:TESTED]
             gone, without = self._cure(case, proposal, proposal.sets[tried])
         sentence = _sentence(case, gone, p_text(p_value), without)

@@ -20,6 +20,7 @@ from hetrisk.core.numerics.ensemble import normalised
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TIED_VARIANCE, TINY
 from hetrisk.core.numerics.iteration import iterate
+from hetrisk.core.numerics.linear import weighted_coefficients
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
@@ -64,8 +65,8 @@ class SpreadPartition(Partition):
 def by_spread(rows: Rows, family: Family, effects: IntArray) -> SpreadPartition:
     """Fit the environments by EM."""
     weight = rows.weight / rows.weight.sum()
-    root, known = np.sqrt(weight)[:, None], _known(rows.y, family)
-    mean = np.linalg.lstsq(root * known, root * rows.X[:, effects], rcond=None)[0]
+    known = _known(rows.y, family)
+    mean = weighted_coefficients(known, rows.X[:, effects], weight)
     square = (rows.X[:, effects] - known @ mean) ** 2
     # Without a floor the likelihood has no maximum: a component would close in on one row.
     least = TINY + TIED_VARIANCE * (weight @ square)
@@ -83,7 +84,7 @@ def by_spread(rows: Rows, family: Family, effects: IntArray) -> SpreadPartition:
     sizes = START[:, None] * np.maximum(weight @ square, least)
     start = (np.full(len(START), 1.0 / len(START)), sizes)
     share, variance = iterate(step, start, tol=TOL, max_iter=MAX_ITER).value
-    return SpreadPartition(effects, family, np.asarray(mean, dtype=np.float64), share, variance)
+    return SpreadPartition(effects, family, mean, share, variance)
 
 
 def spread_p_values(rows: Rows, family: Family, shifting: IntArray, others: IntArray) -> FloatArray:
@@ -96,12 +97,10 @@ def spread_p_values(rows: Rows, family: Family, shifting: IntArray, others: IntA
     environments = by_spread(rows, family, shifting)
     share = environments.responsibilities(rows.X, rows.y)
     closely = share @ np.log(environments.variance).mean(axis=1)
-    root = np.sqrt(rows.weight)[:, None]
     known = np.column_stack([_known(rows.y, family), np.abs(rows.y)])
 
     def unknown(columns: FloatArray) -> FloatArray:
-        coef = np.linalg.lstsq(root * known, root * columns, rcond=None)[0]
-        left: FloatArray = columns - known @ coef
+        left: FloatArray = columns - known @ weighted_coefficients(known, columns, rows.weight)
         return left
 
     noise = unknown(rows.X[:, others])

@@ -27,6 +27,7 @@ from scipy.special import ndtr
 from hetrisk.core.numerics.ensemble import normalised
 from hetrisk.core.numerics.floors import ROUNDING, TINY
 from hetrisk.core.numerics.iteration import iterate
+from hetrisk.core.numerics.linear import weighted_coefficients
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource, Summed
@@ -159,7 +160,7 @@ def by_gain(rows: Rows, shared: SharedGain) -> GainPartition:
     def maximised(each: FloatArray) -> GainPartition:
         counted = weight[:, None] * each
         share = np.maximum(counted.sum(axis=0), TINY)
-        coef = np.stack([_fitted(line, V, own) for own in counted.T])
+        coef = np.stack([weighted_coefficients(line, V, own) for own in counted.T])
         left = (np.sqrt(counted.T)[:, :, None] * (V - line @ coef)).reshape(-1, V.shape[1])
         covariance = left.T @ left + floor
         return GainPartition(columns, share / share.sum(), coef, covariance)
@@ -234,9 +235,3 @@ def _splines(y: FloatArray, knots: FloatArray) -> FloatArray:
 def _line(y: FloatArray) -> FloatArray:
     """(n, 2) a constant and the target."""
     return np.column_stack([np.ones(len(y)), y])
-
-
-def _fitted(design: FloatArray, columns: FloatArray, weight: FloatArray) -> FloatArray:
-    """Coefficients of weighted least squares."""
-    root = np.sqrt(weight)[:, None]
-    return np.asarray(np.linalg.lstsq(root * design, root * columns, rcond=None)[0])

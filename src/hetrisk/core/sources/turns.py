@@ -26,6 +26,7 @@ import numpy as np
 from scipy.special import log_expit
 
 from hetrisk.core.numerics.floors import ROUNDING
+from hetrisk.core.numerics.linear import weighted_coefficients
 from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.sources.cuts import best_cuts
@@ -344,8 +345,7 @@ def _steepest(seen: TurningRows, Y: FloatArray, weight: FloatArray) -> FloatArra
     g = seen.marks.shape[1]
     ones, turning = seen.straight.T[..., None]
     design = np.hstack([ones, turning, ones * seen.marks, turning * seen.marks])
-    root = np.sqrt(weight)[:, None]
-    coef = np.linalg.lstsq(root * design, root * Y.T, rcond=None)[0][-g:]
+    coef = weighted_coefficients(design, Y.T, weight)[-g:]
     return np.column_stack([np.zeros(len(Y)), coef.T])
 
 
