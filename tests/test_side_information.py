@@ -95,6 +95,30 @@ def test_keep_and_groups_are_respected():
 
 
 @pytest.mark.parametrize("known", ["environments", "hints", None])
+def test_a_level_that_no_row_has_does_not_decide_about_its_group(known):
+    X, y, shop = rows()
+    wider = np.column_stack([X, np.zeros(len(y))])
+    side = {known: shop} if known else {}
+    model = HRMRegressor(feature_groups=[0, 1, 2, 3, 3]).fit(wider, y, **side)
+    assert model.support_.tolist() == [*HRMRegressor().fit(X, y, **side).support_, False]
+
+
+def test_a_column_that_is_kept_keeps_its_group():
+    X, y, shop = rows()
+    model = HRMRegressor(feature_groups=[0, 1, 2, 2], keep=[2]).fit(X, y, environments=shop)
+    assert model.support_[2:].all()
+
+
+def test_thin_sites_fall_into_kinds_beside_a_column_that_never_varies():
+    X, y, shop = rows(2_400)
+    # Sites of twelve rows, each in one shop.
+    site = [f"{s}{i // 36}" for i, s in enumerate(shop)]
+    wider = np.column_stack([X, np.full(len(y), 7.0)])
+    model = HRMRegressor().fit(wider, y, environments=site)
+    assert model.support_.tolist() == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize("known", ["environments", "hints", None])
 def test_reach_zero_is_plain_least_squares(known):
     X, y, shop = rows()
     model = HRMRegressor(reach=0).fit(X, y, **({known: shop} if known else {}))

@@ -172,7 +172,8 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
         scale = measure_scale(rows, family, names, seen.weighted)
         standard = rows.standardised(scale.centre, scale.divisor)
         cells = None if first is None else first.standardised(scale)
-        found = self._search(standard, family, replace(self._settings(rows, side), cells=cells))
+        settings = replace(self._settings(rows, side), cells=cells)
+        found = self._search(standard, family, settings, scale.constant)
         self._family, self._scale = family, scale
         self._keep_result(found, scale)
         plain = plain_fit(standard, family, known=found.moments)
@@ -193,8 +194,13 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             warnings.warn(f"{found.reason} Plain ERM is used.", UnstableWarning, stacklevel=2)
         return self
 
-    def _search(self, standard: Blocks, family: Family, settings: SearchSettings) -> SearchResult:
-        groups = feature_gates(feature_groups(self), standard.n_features)
+    def _search(
+        self, standard: Blocks, family: Family, settings: SearchSettings, constant: BoolArray
+    ) -> SearchResult:
+        groups = feature_gates(feature_groups(self), standard.n_features, constant)
+        # A column that is asked for keeps its group.
+        asked = settings.kept(standard.n_features)
+        settings = replace(settings, keep=np.isin(groups, groups[asked]))
         with single_blas_thread():  # many small products: threads would wait for each other
             return METHODS[self.method].search(standard, family, groups, settings)
 

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from hetrisk.blocks import Blocks, is_out_of_core
 from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
-from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.result import one_by_one
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.memberships import check_length, memberships
@@ -66,8 +66,12 @@ def check_environments(environments: Any) -> tuple[FloatArray | None, np.ndarray
     return memberships(environments)
 
 
-def feature_gates(feature_groups: Any, n_features: int) -> IntArray:
-    """(d,) codes 0, 1, ... of the groups in the order of their first column."""
+def feature_gates(feature_groups: Any, n_features: int, constant: BoolArray) -> IntArray:
+    """(d,) codes 0, 1, ... of the groups in the order of their first column.
+
+    A ``constant`` (d,) column, such as a level that no row has, stands alone: no decision is to be
+    made about it, and it would tie that about its group to none.
+    """
     if feature_groups is None:
         return np.arange(n_features)
     names = np.asarray(feature_groups, dtype=object)
@@ -77,7 +81,11 @@ def feature_gates(feature_groups: Any, n_features: int) -> IntArray:
             f"got shape {names.shape}."
         )
     codes: dict[Any, int] = {}
-    return np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.int64)
+    own = [
+        (alone, j) if alone else (alone, name)
+        for j, (name, alone) in enumerate(zip(names, constant, strict=True))
+    ]
+    return np.array([codes.setdefault(key, len(codes)) for key in own], dtype=np.int64)
 
 
 def workers(n_jobs: int | None) -> Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]:

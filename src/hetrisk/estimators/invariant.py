@@ -87,7 +87,7 @@ class _Invariant(BaseEstimator, ABC):
         self.environment_names_ = rows.environment_labels if names is None else names
         scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
         standard = rows.standardised(scale.centre, scale.divisor)
-        groups = feature_gates(feature_groups(self), rows.n_features)
+        groups = feature_gates(feature_groups(self), rows.n_features, scale.constant)
         fitted = fit_invariant(
             standard, family, groups, None, self._settings(), self.penalty, self.literal
         )

@@ -81,7 +81,9 @@ def _climb(
     moments = gram[:, :p].reshape(len(gram), -1)
     c = np.einsum("jii->j", gram[:, p:, p:])
     total = rows.sum()
-    ridge = RIDGE * np.diag(np.einsum("j,jii->i", rows / total, gram[:, :p, :p]))
+    size = np.einsum("j,jii->i", rows / total, gram[:, :p, :p])
+    # A column that is zero in all these rows has no size of its own, and gets no coefficient.
+    ridge = RIDGE * np.diag(np.where(size > 0.0, size, 1.0))
 
     def step(state: tuple[FloatArray, FloatArray]) -> tuple[tuple[FloatArray, FloatArray], float]:
         # M-step: moments of each kind are sums of its groups' moments, and its fit follows from
