@@ -8,10 +8,11 @@ from hetrisk import HRMRegressor
 from hetrisk.core.numerics.cells import folds
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity
-from hetrisk.core.reach.resampling import surely_cured, without_a_fold
+from hetrisk.core.reach.regret import fit_set
+from hetrisk.core.reach.resampling import resamples, surely_cured, without_a_fold
 from hetrisk.core.reach.set_errors import evaluate_path
 from hetrisk.core.thresholds import THRESHOLDS
-from reach.made import cells_of
+from reach.made import cells_of, table
 
 
 def two_slopes_move(second, seed=16, n=600):
@@ -94,3 +95,17 @@ def test_a_column_stays_where_it_hangs_on_some_rows_whether_most_of_what_moves_g
     X, y, codes = two_slopes_move(0.0)
     sure = HRMRegressor(keep=[1]).fit(X, y, environments=codes)
     assert np.array_equal(np.flatnonzero(~sure.support_), [0])
+
+
+def test_chance_in_resamples_is_the_mean_regret_where_nothing_differs():
+    """A draw adds its own noise to that of the rows: with half of it, the ratio is two."""
+    shown, chance = [], []
+    for seed in range(12):
+        X, y, codes = table(seed=seed, n=900, flip=0.0)
+        cells = cells_of(X, y, codes)
+        environments = environments_of(cells, 1)
+        for drawn in resamples([cells], environments):
+            fits = fit_set(drawn, np.ones(X.shape[1], dtype=bool))
+            shown.append(fits.regret.mean())
+            chance.append(fits.chance.mean())
+    assert np.mean(shown) == pytest.approx(np.mean(chance), rel=0.1)

@@ -38,16 +38,24 @@ BATCH: Budget[int] = 50_000  # numbers in the moments of the resamples made at a
 def resamples(
     cells: list[CellMoments], environments: Environments, count: int = RESAMPLES
 ) -> Iterator[Environments]:
-    """Environments of resampled rows, some at a time, their noise (phi) as on all rows."""
+    """Environments of resampled rows, some at a time.
+
+    Their coefficients have the noise of the rows, and that of the draw beside it: the variance of a
+    mean over F folds drawn with replacement is (F - 1) / F of that over the rows. So the regret
+    that chance alone shows there is 2 - 1 / F times as large as on all rows.
+    """
     random = np.random.default_rng(SEED)
     shapes = [part.weight.shape for part in cells]
     chances = [(J, F, np.full(F, 1.0 / F)) for J, F in shapes]
     # How often each fold of each environment is drawn.
     drawn = [[random.multinomial(F, p, size=J) for J, F, p in chances] for _ in range(count)]
     times = [np.array(each, dtype=np.float64) for each in zip(*drawn, strict=True)]
+    twice = np.concatenate([np.full(J, 2.0 - 1.0 / F) for J, F in shapes])
     step = max(1, BATCH // environments.gram.size)
     for start in range(0, count, step):
-        yield _of_folds(cells, environments, [each[start : start + step] for each in times])
+        some = [each[start : start + step] for each in times]
+        made = _of_folds(cells, environments, some)
+        yield replace(made, phi=twice * made.phi)
 
 
 def without_a_fold(cells: list[CellMoments], environments: Environments) -> Environments:
@@ -152,9 +160,7 @@ def surely_cured(
     """(m,) sets along a path up to all columns that remove most of the regret on other rows, too.
 
     By the standard error of what they leave beyond the part that may be (a jackknife over the
-    folds; ``costs`` are those on all rows), as surely as a choice must pay (`agreement`). In
-    resamples, which carry the noise of the rows twice, thin environments would leave more than
-    they do.
+    folds; ``costs`` are those on all rows), as surely as a choice must pay (`agreement`).
     """
     full = len(path) - 1
     replicates = evaluate_path(without_a_fold(cells, environments), path).costs
