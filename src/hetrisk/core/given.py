@@ -1,7 +1,8 @@
 """Environments that rows carry: named or hinted sources are tested, and regret decides.
 
 A source is the best of its partitions, with a correction for how many it has; over the sources,
-p-values are corrected by Holm's rule. Those that differ beyond chance are used together.
+p-values are corrected by Holm's rule. Those that differ beyond chance are used together: in the
+regression of y on all columns, or else in how an effect of y follows from it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from hetrisk.core.pricing import (
 )
 from hetrisk.core.reach.brier import BrierScores
 from hetrisk.core.reach.decision import Decision, Measure, decide
+from hetrisk.core.reach.effects import effect_p_values
 from hetrisk.core.reach.forms import FORMS
 from hetrisk.core.reach.heterogeneity import Heterogeneity, heterogeneity
 from hetrisk.core.reach.regret import Environments, combined
@@ -42,19 +44,48 @@ from hetrisk.core.thresholds import THRESHOLDS
 
 @dataclass(frozen=True)
 class TestedSource:
-    """A source and the partition of it that differs most; ``p_value`` is corrected."""
+    """A source and the partition of it that differs most.
+
+    ``p_value`` is that of one regression, ``effects`` (d,) those of one mechanism for each effect
+    of the target (one for other columns), corrected; both are held against ``level``.
+    """
 
     proposal: Proposal
     found: Heterogeneity
     p_value: float
-    used: bool
+    effects: FloatArray
+    level: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether the environments have regressions of their own."""
+        return self.p_value < self.level
+
+    @property
+    def shifting(self) -> BoolArray:
+        """(d,) effects of the target whose mechanism differs between the environments."""
+        shifting: BoolArray = self.effects < self.level
+        return shifting
+
+    @property
+    def smallest(self) -> float:
+        """The p-value that decides whether the source is used."""
+        return float(self.effects.min()) if self.used and not self.differs else self.p_value
+
+    @property
+    def used(self) -> bool:
+        """Whether it takes part in the decision."""
+        return self.differs or bool(self.shifting.any())
 
 
 def test_sources(
-    rows: RowSource, family: Family, settings: SearchSettings, level: float
+    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings, level: float
 ) -> list[TestedSource]:
     """Test every source: the best of its partitions, corrected for their number (Bonferroni)
     and, over the sources, by Holm's step-down rule; all of them together at ``level``.
+
+    Effects of the target have as much again, where columns leave: a mechanism that changes is a
+    reason to leave one out, and to shrink no direction.
     """
     proposals = [hinted(rows, family, column) for column in settings.hints]
     if settings.environments is not None:
@@ -70,9 +101,25 @@ def test_sources(
             best.append((several[first], found[first], p_value))
     corrected = holm(np.array([p for _, _, p in best]))
     return [
-        TestedSource(proposal, found, float(p), bool(p < level))
+        TestedSource(
+            proposal,
+            found,
+            float(p),
+            _effects(proposal, family, groups, settings, len(best)),
+            level,
+        )
         for (proposal, found, _), p in zip(best, corrected, strict=True)
     ]
+
+
+def _effects(
+    proposal: Proposal, family: Family, groups: IntArray, settings: SearchSettings, n_sources: int
+) -> FloatArray:
+    """(d,) p-values of one mechanism of each effect, corrected for the number of sources."""
+    if not FORMS[settings.form].leaves_columns:
+        return np.ones(len(groups))
+    p_values = effect_p_values(proposal.merged.cells, family.n_targets, groups)
+    return np.minimum(n_sources * p_values, 1.0)
 
 
 def decide_given(
@@ -83,7 +130,12 @@ def decide_given(
     tested: list[TestedSource],
     used: list[TestedSource],
 ) -> SearchResult:
-    """Decide by regret in the environments of the sources ``used``, of all that were ``tested``."""
+    """Decide by regret in the environments of the sources ``used``, of all that were ``tested``.
+
+    Regret is extrapolated in environments whose regressions differ; others only say which effects
+    shift, and what that is worth where no source has such environments.
+    """
+    used = [t for t in used if t.differs] or used
     environments = combined([t.found.environments for t in used])
     decision = _decision(rows, family, groups, settings, used, environments)
     # What other rows are placed by: the named environments, or the hint that differs most surely.
@@ -130,11 +182,12 @@ def _decision(
         [t.proposal.merged.cells for t in used],
         environments,
         np.minimum(p_value * len(used), 1.0),
+        np.min([t.effects for t in used], axis=0),
         names,
         groups,
         settings,
         error_unit(family),
-        chance=None if used[0].used else used[0].p_value,
+        chance=None if used[0].differs else used[0].p_value,
         measure=_measure(rows, family),
     )
 
@@ -182,11 +235,17 @@ def _record(tested: TestedSource, settings: SearchSettings, blamed: int | None) 
     column = _most_about(tested) if blamed is None else blamed
     count = len(tested.found.environments.rows)
     proposal = tested.proposal
-    if tested.used:
+    if tested.differs:
         about = "no column by itself" if column is None else f"most about {settings.name(column)}"
         sentence = (
             f"{proposal.source} ({proposal.how}): {count} environments differ beyond chance, "
             f"{about}."
+        )
+    elif tested.used:
+        column = int(np.argmin(tested.effects))
+        sentence = (
+            f"{proposal.source} ({proposal.how}): {settings.name(column)}, an effect of the "
+            f"target, follows from it in another way in some of {count} environments."
         )
     elif count < 2:
         sentence = f"{proposal.source} ({proposal.how}): one environment, nothing to compare."
@@ -202,8 +261,8 @@ def _record(tested: TestedSource, settings: SearchSettings, blamed: int | None) 
         proposal.source,
         proposal.kind,
         count,
-        tested.p_value,
-        normal_score(tested.p_value),
+        tested.smallest,
+        normal_score(tested.smallest),
         column if tested.used else None,
         tested.used,
         sentence,

@@ -12,8 +12,8 @@ from hetrisk.core.numerics.multiplicity import normal_score
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
 from hetrisk.core.pricing import one_environment, plain_result, priced, too_few
-from hetrisk.core.reach.decision import listed, unsteady
 from hetrisk.core.reach.regret import Environments
+from hetrisk.core.reach.sentences import listed, unsteady
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,

@@ -48,7 +48,7 @@ def _found(
     if rows.n_rows < THRESHOLDS.rows_needed(rows.n_features):
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
     level = _level(settings)
-    tested = test_sources(rows, family, settings, level)
+    tested = test_sources(rows, family, groups, settings, level)
     used = [t for t in tested if t.used]
     if used:
         return decide_given(rows, family, groups, settings, tested, used)
@@ -60,8 +60,10 @@ def _found(
     elif settings.reach == 0:
         found = plain_result(rows, family, groups, settings, HOMOGENEOUS, NO_SHIFT)
     else:
-        # Where no hint speaks the questions follow: two chances to be wrong share the level.
-        spent = level if settings.hints else 0.0
+        # Where no hint speaks the questions follow: all chances to be wrong share the level. Hints
+        # have had one, and where columns leave as much again for effects of the target.
+        times = 2.0 if FORMS[settings.form].leaves_columns else 1.0
+        spent = times * level if settings.hints else 0.0
         found = search_inferred(rows, family, groups, settings, THRESHOLDS.alpha - spent)
     return replace(found, sources=(*source_records(tested, settings), *found.sources))
 

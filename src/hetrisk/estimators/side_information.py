@@ -109,7 +109,8 @@ def _named(given: Any) -> tuple[FloatArray, NamedEnvironments, Listed]:
     lookup = np.zeros(len(found))
     lookup[held] = place
     listed = listed_shares(np.asarray(found[held]), counts[held])
-    return lookup[codes], labels, listed
+    # Codes are in range: clipped, they need not be checked one by one.
+    return lookup.take(codes, mode="clip"), labels, listed
 
 
 def _distinct(values: pd.Series) -> tuple[IntArray, Any, IntArray]:

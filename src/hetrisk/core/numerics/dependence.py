@@ -133,6 +133,24 @@ def effect_blocks(
     return block
 
 
+def effects_of(
+    scatter: FloatArray, cross: FloatArray, targets: FloatArray, n_rows: float, groups: IntArray
+) -> BoolArray:
+    """(d,) features that depend on the others, but not once a line in the targets is taken out.
+
+    Parameters
+    ----------
+    scatter, cross, targets : (d, d), (d, t), (t, t) covariances of the features, of features with
+        targets, and of targets.
+    n_rows : effective rows.
+    groups : (d,) columns of one group are not asked about each other.
+    """
+    # Indicators of all classes sum to one: the shortest solution takes them out all the same.
+    known = np.linalg.pinv(targets, hermitian=True)
+    n_known = int(np.linalg.matrix_rank(targets, hermitian=True))
+    return dependence(scatter, scatter - cross @ known @ cross.T, n_rows, n_known, groups).is_effect
+
+
 def shifting_effects(
     curvature: FloatArray,
     right: FloatArray,
@@ -160,9 +178,9 @@ def shifting_effects(
         return np.zeros(d, dtype=bool)
     # Within environments: scatters are about each environment's own mean, so that a shift of
     # means is not taken for dependence.
-    plain, cross = curvature.sum(axis=0) / rows, right.sum(axis=0) / rows
-    given = plain - np.outer(cross, cross) / (total.sum() / rows)
-    effect = dependence(plain, given, rows - K + 1, 1, groups).is_effect
+    within = (part.sum(axis=0) / rows for part in (curvature, right[..., None], total[:, None]))
+    plain, cross, target = within
+    effect = effects_of(plain, cross, target[:, None], rows - K + 1, groups)
     squares = np.diagonal(curvature, axis1=1, axis2=2) - right**2 / total[:, None]
     variance = np.maximum(squares, TINY) / freedom[:, None]
     pooled = (freedom[:, None] * variance).sum(axis=0) / freedom.sum()
@@ -178,13 +196,15 @@ def _explained(covariance: FloatArray, groups: IntArray) -> FloatArray:
     scale = np.sqrt(np.maximum(np.diag(covariance), TINY))
     # The ridge on unit diagonals: columns that repeat each other explain each other, finitely.
     correlation = covariance / np.outer(scale, scale) + NEARLY_SINGULAR * np.eye(len(scale))
-    explained = np.zeros(len(scale))
-    for group in np.unique(groups):
+    # Alone in its group, a column keeps the reciprocal of its entry of the inverse: all of these
+    # at once, one inverse in place of a system for each.
+    explained = np.diag(correlation) - 1.0 / np.diag(np.linalg.inv(correlation))
+    names, size = np.unique(groups, return_counts=True)
+    for group in names[size > 1]:
         own, other = np.flatnonzero(groups == group), np.flatnonzero(groups != group)
-        if len(other):
-            cross = correlation[np.ix_(other, own)]
-            solved = np.linalg.solve(correlation[np.ix_(other, other)], cross)
-            explained[own] = (cross * solved).sum(axis=0)
+        cross = correlation[np.ix_(other, own)]
+        solved = np.linalg.solve(correlation[np.ix_(other, other)], cross)
+        explained[own] = (cross * solved).sum(axis=0)
     clipped: FloatArray = np.clip(explained, 0.0, 1.0 - ROUNDING)
     return clipped
 

@@ -10,6 +10,7 @@ from hetrisk.core.numerics.rows import FloatArray
 
 # The normal score of the smallest probability a double holds.
 HIGHEST_SCORE: Constant[float] = 38.0
+LEAST_SHOWN: Constant[float] = 0.0001  # of p-values
 
 
 def normal_score(p_value: float) -> float:
@@ -30,3 +31,8 @@ def holm(p_values: FloatArray) -> FloatArray:
     corrected = np.empty(len(p_values))
     corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return corrected
+
+
+def p_text(p_value: float) -> str:
+    """A p-value in a sentence."""
+    return f"p = {p_value:.2g}" if p_value >= LEAST_SHOWN else f"p below {LEAST_SHOWN:g}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import TINY
-from hetrisk.core.numerics.named_numbers import Constant
+from hetrisk.core.numerics.multiplicity import p_text
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.blame import left_by_all
 from hetrisk.core.reach.column_prices import column_prices
@@ -18,8 +19,18 @@ from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import reach_curve
 from hetrisk.core.reach.forms import FORMS, DecisionProblem, Model, plain
 from hetrisk.core.reach.leave_one_out import leave_one_out
-from hetrisk.core.reach.regret import Environments
+from hetrisk.core.reach.regret import Environments, fit_set
 from hetrisk.core.reach.resampling import resample_sets, surely_cured
+from hetrisk.core.reach.sentences import (
+    contradiction,
+    listed,
+    not_sure,
+    out_of,
+    refused,
+    share,
+    unpaid,
+    unsteady,
+)
 from hetrisk.core.reach.set_errors import evaluate_path
 from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import (
@@ -33,8 +44,6 @@ from hetrisk.core.result import (
 )
 from hetrisk.core.thresholds import THRESHOLDS
 
-LISTED: Constant[int] = 5  # columns named in a sentence
-LARGEST: Constant[float] = 9.99  # change of an error that a sentence tells in full
 # Squared error of a model: its columns, and its linear scores in place of them, if it has any.
 Measure = Callable[[BoolArray, FloatArray | None], float]
 
@@ -66,6 +75,7 @@ def decide(
     cells: list[CellMoments],
     environments: Environments,
     p_value: FloatArray,
+    effects: FloatArray,
     names: tuple[str, ...],
     groups: IntArray,
     settings: SearchSettings,
@@ -80,40 +90,106 @@ def decide(
     cells : moments of each partition's environments and folds.
     environments : the same environments side by side.
     p_value : (d,) that a column's coefficient is the same everywhere.
+    effects : (d,) that an effect of the target follows from it in one way everywhere, corrected;
+        one for columns that are no effects.
     names : of the environments.
     unit : of the error.
     chance : where the environments do not differ beyond chance, the p-value that says so.
     measure : measures the error where nothing shifts, for labels (`hetrisk.core.reach.brier`).
     """
-    form, nothing = FORMS[settings.form], np.zeros(environments.n_columns)
-    choice = _choose(cells, environments, groups, settings)
-    other, found = plain(choice.problem), form.make(choice.problem)
-    start = None if measure is None else _start(measure, found, other)
-    drawn = _draw(choice, found, unit, start)
-    stability = choice.stability if form.leaves_columns else nothing
-    verdict, reason = _verdict(found, drawn, stability, choice, groups, settings)
-    if form.leaves_columns and choice.refused:
-        reason = f"{reason} {_refused(choice, groups, settings)}"
-    if chance is not None:
-        verdict, stability = HOMOGENEOUS, nothing
-        reason = _not_sure(len(environments.rows), chance)
-    if verdict != INVARIANT:
-        found = other
-        drawn = _draw(choice, other, unit, None if start is None else (start[1], start[1]))
+    choice = _choose(cells, environments, effects, groups, settings)
+    price = partial(_priced, choice, unit=unit, measure=measure)
+    answer = _by_regret(choice, price, groups, settings, chance)
+    if answer.verdict != INVARIANT:
+        answer = _by_effects(choice, price, groups, settings) or answer
+    reason = answer.reason
+    if answer.verdict != INVARIANT:
+        answer = replace(answer, **price(plain(choice.problem)))
+        reason += f" {unpaid(choice.shifting, groups, settings)}" if choice.shifting.any() else ""
+    found = answer.model
     scores = leave_one_out(environments, found.refit, names)
-    if verdict == INVARIANT:
-        reason = f"{reason} {_contradiction(scores)}".strip()
+    if answer.verdict == INVARIANT:
+        reason = f"{reason} {contradiction(scores)}".strip()
     return Decision(
         support=found.support,
         coef=found.coef,
-        verdict=verdict,
+        verdict=answer.verdict,
         reason=reason,
         evidence=_evidence(choice, found.support, p_value, groups, settings),
-        curve=drawn,
-        stability=stability,
+        curve=answer.curve,
+        stability=answer.stability,
         agreement=found.agreement,
         leave_one_out=scores,
     )
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A model with its curve, and whether it is to be used."""
+
+    model: Model
+    curve: ReachCurve
+    verdict: str
+    reason: str
+    stability: FloatArray
+
+
+Price = Callable[[Model], dict[str, Any]]
+
+
+def _priced(
+    choice: _Choice, model: Model, unit: str, measure: Measure | None = None
+) -> dict[str, Any]:
+    """A model and its curve."""
+    start = None if measure is None else _start(measure, model, plain(choice.problem))
+    return {"model": model, "curve": _draw(choice, model, unit, start)}
+
+
+def _by_regret(
+    choice: _Choice, price: Price, groups: IntArray, settings: SearchSettings, chance: float | None
+) -> _Answer:
+    """The answer that pays most at the reach, in environments that differ beyond chance."""
+    form, nothing = FORMS[settings.form], np.zeros(len(groups))
+    made = price(form.make(choice.problem))
+    if chance is not None:
+        reason = not_sure(len(choice.problem.environments.rows), chance)
+        return _Answer(**made, verdict=HOMOGENEOUS, reason=reason, stability=nothing)
+    stability = choice.stability if form.leaves_columns else nothing
+    verdict, reason = _verdict(made["model"], made["curve"], stability, choice, groups, settings)
+    if form.leaves_columns and choice.refused:
+        reason = f"{reason} {refused(choice.varies & ~choice.wanted, groups, settings)}"
+    return _Answer(**made, verdict=verdict, reason=reason, stability=stability)
+
+
+def _by_effects(
+    choice: _Choice, price: Price, groups: IntArray, settings: SearchSettings
+) -> _Answer | None:
+    """Leave out effects of the target whose mechanism differs, where that pays; else None.
+
+    Each was tested by itself: that it leaves needs no second opinion from resamples.
+    """
+    left, stays = choice.shifting, ~choice.shifting & choice.varies
+    if not left.any() or not stays.any():
+        return None
+    problem = replace(choice.problem, at=choice.without_effects)
+    model = FORMS["columns"].make(problem)
+    made = price(replace(model, refit=partial(_refit_set, columns=model.support)))
+    gain, worth = _worth(made["model"], made["curve"], settings)
+    if made["curve"].break_even > settings.reach or gain <= 0:
+        return None
+    surely = p_text(float(choice.effects[left].min()))
+    reason = (
+        f"{out_of(left, choice.varies, groups, settings)}: effects of the target that follow from "
+        f"it in another way in some of {len(problem.environments.rows)} environments ({surely}). "
+        f"{worth}"
+    )
+    return _Answer(**made, verdict=INVARIANT, reason=reason, stability=choice.stability)
+
+
+def _refit_set(rest: Environments, columns: BoolArray) -> FloatArray:
+    """The same columns in each of m resamples."""
+    coef: FloatArray = fit_set(rest, columns).coef[:, 0]
+    return coef
 
 
 @dataclass(frozen=True)
@@ -127,6 +203,9 @@ class _Choice:
     problem : what a form of the answer is made from; ``at`` is the number of the chosen set.
     stability : (d,) share of resamples in which each column leaves.
     sure : whether the chosen set removes most of the regret on other rows, too.
+    effects : (d,) p-values of one mechanism for each effect of the target.
+    shifting : (d,) effects that may leave because theirs differs, with their groups.
+    without_effects : number of the set without them.
     varies, keep : (d,) columns that are not constant, and columns that never leave.
     """
 
@@ -136,6 +215,9 @@ class _Choice:
     problem: DecisionProblem
     stability: FloatArray
     sure: bool
+    effects: FloatArray
+    shifting: BoolArray
+    without_effects: int
     varies: BoolArray
     keep: BoolArray
 
@@ -146,7 +228,11 @@ class _Choice:
 
 
 def _choose(
-    cells: list[CellMoments], environments: Environments, groups: IntArray, settings: SearchSettings
+    cells: list[CellMoments],
+    environments: Environments,
+    effects: FloatArray,
+    groups: IntArray,
+    settings: SearchSettings,
 ) -> _Choice:
     """Decide which columns leave.
 
@@ -167,18 +253,31 @@ def _choose(
     best = found.met[found.costs.best(reach, trusted)]
     path = take_back_path(environments, reach, groups, best)
     full = len(path) - 1
-    resampled = resample_sets(cells, environments, path, found.rivals, reach)
+    shifting = np.isin(groups, groups[effects < THRESHOLDS.sure]) & ~keep
+    rivals = np.unique(np.vstack([found.rivals, ~shifting]), axis=0)
+    resampled = resample_sets(cells, environments, path, rivals, reach)
     nested = evaluate_path(environments, path).costs
     sure = surely_cured(cells, environments, path, nested)
     # All columns are not one of the sets in between: whether leaving any out pays is asked below.
     between = np.arange(len(path)) < full
     at = resampled.within_errors(nested.trusted(full, by_all(path)) & sure & between)
-    problem = DecisionProblem(cells, environments, reach, found.rivals, resampled, at, full)
+    problem = DecisionProblem(cells, environments, reach, rivals, resampled, at, full)
     # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
     # rows twice, only of which columns.
     stability = resampled.stability(resampled.errors.costs.cured(full))
-    met, costs = found.met[trusted], found.costs.some(trusted)
-    return _Choice(found.support, met, costs, problem, stability, bool(sure[at]), varies, keep)
+    return _Choice(
+        wanted=found.support,
+        trusted=found.met[trusted],
+        costs=found.costs.some(trusted),
+        problem=problem,
+        stability=stability,
+        sure=bool(sure[at]),
+        effects=effects,
+        shifting=shifting,
+        without_effects=int((resampled.sets == ~shifting).all(axis=1).argmax()),
+        varies=varies,
+        keep=keep,
+    )
 
 
 def _draw(
@@ -229,9 +328,7 @@ def _verdict(
     """The verdict, and why: what leaves and what that is worth, or what speaks for plain ERM."""
     varies, form = choice.varies, FORMS[settings.form]
     left = varies & ~found.support
-    at = int(np.searchsorted(drawn.reach, settings.reach))
-    gain = 1.0 - drawn.error[at] / max(drawn.error_erm[at], TINY)
-    price = drawn.error[0] / max(drawn.error_erm[0], TINY) - 1.0
+    gain, worth = _worth(found, drawn, settings)
     differs = f"{len(choice.problem.environments.rows)} environments differ beyond chance"
     if not (found.support & varies).any():
         return UNSTABLE, f"{differs}, and no column predicts alike in all of them."
@@ -249,86 +346,21 @@ def _verdict(
         doubt = unsteady(found.where, found.agreement, left, stability, groups, settings)
     if doubt:
         return UNSTABLE, f"{differs}, but {doubt}"
-    if form.leaves_columns:
-        which = listed(left, groups, settings)
-        gone, all_of_them = (len(np.unique(groups[some])) for some in (left, varies))
-        what = f"{gone} of {all_of_them} columns left out ({which})"
-    else:
-        what = form.sentence
+    leaves = form.leaves_columns
+    what = out_of(left, varies, groups, settings) if leaves else form.sentence
+    return INVARIANT, f"{what}: {differs}. {worth}"
+
+
+def _worth(model: Model, drawn: ReachCurve, settings: SearchSettings) -> tuple[float, str]:
+    """What a model gains at the reach, and that beside its price in a sentence or two."""
+    at = int(np.searchsorted(drawn.reach, settings.reach))
+    gain = 1.0 - drawn.error[at] / max(drawn.error_erm[at], TINY)
+    price = drawn.error[0] / max(drawn.error_erm[0], TINY) - 1.0
     cost = f"costs {price:.1%} more error" if price > 0 else "costs nothing"
-    return INVARIANT, (
-        f"{what}: {differs}. At reach {settings.reach:g} the error to expect is {gain:.0%} lower "
-        f"than plain ERM's; where nothing shifts, that {cost}. It pays from reach "
-        f"{drawn.break_even:.2g} on, {found.where}."
-    )
-
-
-def unsteady(
-    where: str,
-    agreement: float,
-    left: BoolArray,
-    stability: FloatArray,
-    groups: IntArray,
-    settings: SearchSettings,
-) -> str:
-    """What does not hold on other rows, in words; empty where everything does.
-
-    ``where`` says on how many it pays; ``left`` (d,) are columns that leave as a set.
-    """
-    doubted = left & (stability < THRESHOLDS.agreement)
-    if agreement < THRESHOLDS.agreement:
-        doubted, what = left, f"{where} it would pay"
-    elif doubted.any():
-        what = "in too many resamples other columns would leave, or none"
-    else:
-        return ""
-    doubt = f" In doubt: {listed(doubted, groups, settings)}." if doubted.any() else ""
-    return f"the answer does not hold on other rows: {what}.{doubt}"
-
-
-def _not_sure(count: int, p_value: float) -> str:
-    """Why nothing is done about environments that do not surely differ."""
-    if p_value < THRESHOLDS.alpha:
-        what = "differ by less than three standard errors"
-    else:
-        what = "do not differ beyond chance"
-    return f"The {count} environments {what} (p = {p_value:.2g}): plain ERM on all columns."
-
-
-def _refused(choice: _Choice, groups: IntArray, settings: SearchSettings) -> str:
-    """Why columns that would pay at the reach stay."""
-    left = choice.varies & ~choice.wanted
-    return (
-        f"Without {listed(left, groups, settings)} the environment that moves most would suffer "
-        "less, but not enough of what moves would be gone for them to be to blame: other relations "
-        "move as well, and no column is left out."
-    )
-
-
-def listed(chosen: BoolArray, groups: IntArray, settings: SearchSettings) -> str:
-    """Names of the columns chosen; those of one group, the levels of a category, are one."""
-    _, first, size = np.unique(groups[chosen], return_index=True, return_counts=True)
-    names = [settings.name(int(j)) for j in np.flatnonzero(chosen)[first]]
-    # A level is named as its column and its value.
-    names = [n.rpartition("=")[0] or n if s > 1 else n for n, s in zip(names, size, strict=True)]
-    shown = ", ".join(names[:LISTED])
-    more = len(names) - LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _contradiction(scores: tuple[EnvironmentScore, ...]) -> str:
-    """Say so where environments left out did worse with this model than with plain ERM."""
-    if len(scores) < 3:
-        return ""
-    gap = np.array([score.error**2 - score.error_erm**2 for score in scores])
-    error = float(gap.std(ddof=1) / np.sqrt(len(gap)))
-    if gap.mean() <= error:
-        return ""
-    errors = np.array([(score.error, score.error_erm) for score in scores])
-    model, plain = np.sqrt((errors**2).mean(axis=0))
-    return (
-        "Among the environments seen it did not pay: fitted to all but one and tried on that one, "
-        f"it erred {model / plain - 1:.1%} more than plain ERM. It is for shifts beyond those."
+    return gain, (
+        f"At reach {settings.reach:g} the error to expect is {gain:.0%} lower than plain ERM's; "
+        f"where nothing shifts, that {cost}. It pays from reach {drawn.break_even:.2g} on, "
+        f"{model.where}."
     )
 
 
@@ -338,9 +370,13 @@ def _column_reason(
     """What became of a column, in a sentence."""
     if not choice.varies[j]:
         return "Left out: it never varies."
-    change = f"the error at reach {settings.reach:g} by {_share(abs(float(margin[j])))}"
-    if not support[j]:
+    change = f"the error at reach {settings.reach:g} by {share(abs(float(margin[j])))}"
+    if not support[j] and margin[j] >= 0:
         return f"Left out: taken back, it would raise {change}."
+    if not support[j]:
+        return (
+            f"Left out: an effect of the target that shifts ({p_text(float(choice.effects[j]))})."
+        )
     if choice.keep[j]:
         return "Kept: asked for."
     if margin[j] >= 0:
@@ -349,8 +385,3 @@ def _column_reason(
         f"Kept: leaving it out alone would lower {change}, but leaving columns out does not pay or "
         "does not remove enough of what moves."
     )
-
-
-def _share(change: float) -> str:
-    """A relative change; nobody reads 8929944.6%."""
-    return f"{change:.1%}" if change < LARGEST else f"more than {LARGEST:.0%}"

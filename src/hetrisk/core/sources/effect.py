@@ -29,7 +29,7 @@ import numpy as np
 from hetrisk.core.numerics.dependence import dependence, effect_blocks
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.linear import weighted_coefficients
-from hetrisk.core.numerics.multiplicity import holm
+from hetrisk.core.numerics.multiplicity import holm, p_text
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, IntArray, Rows, RowSource
 from hetrisk.core.sources.mechanism import mechanism_p_values
@@ -40,7 +40,6 @@ from hetrisk.core.sources.question import (
     Question,
     mask_of,
     nothing_found,
-    p_text,
     some_of,
 )
 from hetrisk.core.sources.scale_mixture import by_spread, spread_p_values

@@ -29,6 +29,7 @@ import numpy as np
 
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.multiplicity import p_text
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.regret import Environments
@@ -46,7 +47,6 @@ from hetrisk.core.sources.question import (
     Question,
     count_text,
     nothing_found,
-    p_text,
 )
 from hetrisk.core.sources.score import ComparedPartition, Score, gain_pass, score
 from hetrisk.core.sources.slopes import gains_from

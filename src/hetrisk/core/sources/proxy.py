@@ -26,7 +26,7 @@ import numpy as np
 
 from hetrisk.core.numerics.families import Bernoulli, Family
 from hetrisk.core.numerics.floors import TINY
-from hetrisk.core.numerics.multiplicity import holm
+from hetrisk.core.numerics.multiplicity import holm, p_text
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.numerics.working import working_fit
@@ -36,7 +36,6 @@ from hetrisk.core.sources.question import (
     Finding,
     Question,
     nothing_found,
-    p_text,
     some_of,
 )
 from hetrisk.core.sources.score import SCORED_ROWS, Score, SlopePartition, gain_pass, score

@@ -9,13 +9,11 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.thresholds import Thresholds
 
-LEAST_SHOWN: Constant[float] = 0.0001  # of p-values
 PROXY, EFFECT, COPY = "proxy", "effect", "label copy"
 
 
@@ -159,11 +157,6 @@ def mask_of(columns: IntArray, n_columns: int) -> BoolArray:
     mask = np.zeros(n_columns, dtype=bool)
     mask[columns] = True
     return mask
-
-
-def p_text(p_value: float) -> str:
-    """A p-value in a sentence."""
-    return f"p = {p_value:.2g}" if p_value >= LEAST_SHOWN else f"p below {LEAST_SHOWN:g}"
 
 
 def count_text(count: int, noun: str) -> str:

@@ -1,0 +1,150 @@
+"""Effects of the target whose mechanism differs between environments: tested, left out, priced."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.core.reach.effects import effect_p_values
+from hetrisk.core.thresholds import THRESHOLDS
+from hetrisk.datasets import load_task
+from reach.made import cells_of
+
+CAUSES, EFFECT = [0, 1, 2, 3], 4
+FAINT = {"n_samples": 160, "spreads": (0.5, 1.2)}
+
+
+def made(
+    seed=0,
+    n_samples=600,
+    spreads=(0.5, 0.5, 0.5),
+    slopes=None,
+    offsets=None,
+    noise=np.random.Generator.standard_normal,
+):
+    """Four causes whose means shift, y, and an effect with a mechanism in every environment."""
+    rng = np.random.default_rng(seed)
+    K = len(spreads)
+    slopes, offsets = slopes or (1.0,) * K, offsets or (0.0,) * K
+    codes = np.arange(n_samples) % K
+    X = rng.standard_normal((n_samples, 4)) + 0.5 * codes[:, None]
+    y = X @ np.array([1.0, -0.5, 0.8, 0.6]) + 0.5 * rng.standard_normal(n_samples)
+    own = np.array(spreads)[codes] * noise(rng, n_samples)
+    effect = np.array(offsets)[codes] + np.array(slopes)[codes] * y + own
+    return np.column_stack([X, effect]), y, codes
+
+
+def p_values(X, y, codes, groups=None):
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    groups = np.arange(X.shape[1]) if groups is None else groups
+    return effect_p_values(cells_of(scaled, (y - y.mean()) / y.std(), codes), 1, groups)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        {"spreads": (0.3, 0.6, 1.0)},
+        {"slopes": (0.5, 1.0, 1.5)},
+        {"offsets": (0.0, 0.5, 1.0)},
+    ],
+)
+def test_a_spread_a_slope_or_a_level_that_differs_is_seen_in_the_effect_alone(mechanism):
+    p = p_values(*made(**mechanism))
+    assert p[EFFECT] < THRESHOLDS.sure
+    assert (p[CAUSES] == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        np.random.Generator.standard_normal,
+        lambda rng, n: rng.standard_t(3, n),
+        lambda rng, n: rng.exponential(size=n) - 1.0,
+    ],
+)
+@pytest.mark.parametrize("K", [2, 8])
+def test_one_mechanism_is_left_alone_whatever_its_noise(noise, K):
+    p = np.array([p_values(*made(s, 800, (0.5,) * K, noise=noise))[EFFECT] for s in range(150)])
+    # The effect is recognised in most of these tables, so that its p-value is that of a test.
+    assert np.mean(p < 1.0) > 0.5
+    for level in (0.01, 0.05, 0.1):
+        assert np.mean(p < level) <= level + 2.5 * np.sqrt(level * (1.0 - level) / len(p))
+
+
+def test_in_one_environment_there_is_nothing_to_compare():
+    X, y, _ = made(spreads=(0.3, 1.0, 2.0))
+    assert (p_values(X, y, np.zeros(len(y), dtype=int)) == 1.0).all()
+
+
+def test_the_target_itself_as_a_column_is_no_mechanism_that_differs():
+    X, y, codes = made()
+    X[:, EFFECT] = y
+    assert (p_values(X, y, codes) == 1.0).all()
+
+
+def test_columns_of_one_group_have_one_p_value():
+    X, y, codes = made(spreads=(0.3, 0.6, 1.0))
+    X = np.column_stack([X, np.random.default_rng(1).standard_normal(len(y))])
+    p = p_values(X, y, codes, np.array([0, 1, 2, 3, 4, 4]))
+    assert p[4] == p[5] < THRESHOLDS.sure
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 50), st.permutations(range(3)), st.permutations(range(5)))
+def test_names_of_environments_order_of_columns_and_units_do_not_matter(seed, names, order):
+    X, y, codes = made(seed, spreads=(0.3, 0.5, 0.9))
+    expected = p_values(X, y, codes)
+    again = p_values(7.0 - 3.0 * X[:, order], 100.0 * y - 5.0, np.array(names)[codes])
+    assert again == pytest.approx(expected[list(order)], rel=1e-6, abs=1e-12)
+
+
+def test_a_change_too_faint_for_the_regression_of_y_is_acted_upon():
+    X, y, codes = made(**FAINT)
+    model = HRMRegressor().fit(X, y, environments=codes)
+    assert model.verdict_ == "invariant"
+    assert np.flatnonzero(~model.support_).tolist() == [EFFECT]
+    assert "effects of the target that follow from it in another way" in model.verdict_reason_
+    assert model.break_even_ <= model.reach
+    assert model.sources_[0].used
+    assert "x4, an effect of the target" in model.sources_[0].sentence
+    assert model.evidence_.reason[EFFECT].startswith("Left out")
+
+
+def test_a_column_to_keep_stays_and_directions_do_not_ask():
+    X, y, codes = made(**FAINT)
+    assert HRMRegressor(keep=[EFFECT]).fit(X, y, environments=codes).support_.all()
+    assert HRMRegressor(form="directions").fit(X, y, environments=codes).support_.all()
+
+
+def test_where_leaving_an_effect_does_not_pay_within_the_reach_it_stays():
+    X, y, codes = made(**FAINT)
+    left = HRMRegressor().fit(X, y, environments=codes)
+    near = HRMRegressor(reach=0.9 * left.break_even_).fit(X, y, environments=codes)
+    assert near.support_.all()
+    assert "x4 follows from the target in another way" in near.verdict_reason_
+    assert "leaving it out does not pay" in near.verdict_reason_
+
+
+@pytest.mark.parametrize("seed", [9300, 9301, 9302])
+def test_anti_causal_tables_told_their_environments_lose_their_effects(seed):
+    task = load_task("anti_causal", seed=seed, n_phi=5, n_psi=5)
+    model = HRMRegressor().fit(task.train.X, task.train.y, environments=task.train.environments)
+    assert np.array_equal(model.support_, task.invariant)
+
+
+def test_a_hint_is_asked_as_well():
+    X, y, codes = made(**FAINT)
+    hints = np.array(["north", "south"])[codes]
+    assert np.flatnonzero(~HRMRegressor().fit(X, y, hints=hints).support_).tolist() == [EFFECT]
+
+
+def test_effects_of_several_labels():
+    rng = np.random.default_rng(0)
+    codes = np.arange(3000) % 2
+    X = rng.standard_normal((3000, 3))
+    scores = X @ rng.standard_normal((3, 3)) * 2.0 + rng.gumbel(size=(3000, 3))
+    y = scores.argmax(axis=1)
+    effect = y + np.where(codes == 0, 0.3, 1.5) * rng.standard_normal(3000)
+    model = HRMClassifier().fit(np.column_stack([X, effect]), y, environments=codes)
+    assert np.flatnonzero(~model.support_).tolist() == [3]
