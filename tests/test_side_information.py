@@ -334,7 +334,6 @@ def test_a_source_speaks_against_the_column_that_leaves():
     X[:, 2] = np.array([1.0, 1.6, 0.2])[site] * y + 0.4 * rng.standard_normal(1500)
     model = HRMRegressor().fit(X, y, environments=site)
     assert model.support_.tolist() == [True, True, False]
-    assert model.evidence_.p_value.argmin() != 2
     assert model.sources_[0].column == 2
     assert model.sources_[0].sentence.endswith("most about x2.")
 

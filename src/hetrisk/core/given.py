@@ -24,10 +24,10 @@ from hetrisk.core.pricing import (
     step,
 )
 from hetrisk.core.reach.brier import BrierScores
-from hetrisk.core.reach.decision import Decision, Measure, decide
+from hetrisk.core.reach.decision import Decision, Measure, Tests, decide
 from hetrisk.core.reach.effects import effect_p_values
 from hetrisk.core.reach.forms import FORMS
-from hetrisk.core.reach.heterogeneity import Heterogeneity, heterogeneity
+from hetrisk.core.reach.heterogeneity import Heterogeneity, heterogeneity, one_noise
 from hetrisk.core.reach.regret import Environments, combined
 from hetrisk.core.reach.resampling import RESAMPLES
 from hetrisk.core.result import (
@@ -47,13 +47,15 @@ class TestedSource:
     """A source and the partition of it that differs most.
 
     ``p_value`` is that of one regression, ``effects`` (d,) those of one mechanism for each effect
-    of the target (one for other columns), corrected; both are held against ``level``.
+    of the target (one for other columns), ``noise`` that of noise of one size; all are corrected,
+    and held against ``level``.
     """
 
     proposal: Proposal
     found: Heterogeneity
     p_value: float
     effects: FloatArray
+    noise: float
     level: float
 
     @property
@@ -68,14 +70,14 @@ class TestedSource:
         return shifting
 
     @property
-    def smallest(self) -> float:
-        """The p-value that decides whether the source is used."""
-        return float(self.effects.min()) if self.used and not self.differs else self.p_value
+    def used(self) -> bool:
+        """Whether it takes part in the decision by itself."""
+        return self.differs or bool(self.shifting.any())
 
     @property
-    def used(self) -> bool:
-        """Whether it takes part in the decision."""
-        return self.differs or bool(self.shifting.any())
+    def noisy(self) -> bool:
+        """Whether the environments differ in the size of their noise."""
+        return self.noise < self.level
 
 
 def test_sources(
@@ -84,8 +86,8 @@ def test_sources(
     """Test every source: the best of its partitions, corrected for their number (Bonferroni)
     and, over the sources, by Holm's step-down rule; all of them together at ``level``.
 
-    Effects of the target have as much again, where columns leave: a mechanism that changes is a
-    reason to leave one out, and to shrink no direction.
+    Effects of the target have as much again, and so has the noise, where columns leave: either is a
+    reason to leave some out, and to shrink no direction.
     """
     proposals = [hinted(rows, family, column) for column in settings.hints]
     if settings.environments is not None:
@@ -100,26 +102,23 @@ def test_sources(
             p_value = min(1.0, len(found) * found[first].p_value)
             best.append((several[first], found[first], p_value))
     corrected = holm(np.array([p for _, _, p in best]))
+    others = [_further(proposal, family, groups, settings, len(best)) for proposal, _, _ in best]
     return [
-        TestedSource(
-            proposal,
-            found,
-            float(p),
-            _effects(proposal, family, groups, settings, len(best)),
-            level,
-        )
-        for (proposal, found, _), p in zip(best, corrected, strict=True)
+        TestedSource(proposal, found, float(p), *further, level)
+        for (proposal, found, _), p, further in zip(best, corrected, others, strict=True)
     ]
 
 
-def _effects(
+def _further(
     proposal: Proposal, family: Family, groups: IntArray, settings: SearchSettings, n_sources: int
-) -> FloatArray:
-    """(d,) p-values of one mechanism of each effect, corrected for the number of sources."""
+) -> tuple[FloatArray, float]:
+    """P-values of one mechanism of each effect (d,) and of one noise, corrected for the sources."""
     if not FORMS[settings.form].leaves_columns:
-        return np.ones(len(groups))
-    p_values = effect_p_values(proposal.merged.cells, family.n_targets, groups)
-    return np.minimum(n_sources * p_values, 1.0)
+        return np.ones(len(groups)), 1.0
+    cells = proposal.merged.cells
+    effects = effect_p_values(cells, family.n_targets, groups)
+    noise = one_noise(cells, family.n_targets)
+    return np.minimum(n_sources * effects, 1.0), min(n_sources * noise, 1.0)
 
 
 def decide_given(
@@ -151,7 +150,7 @@ def decide_given(
         sources=source_records(tested, settings, _blamed(decision)),
         curve=decision.curve,
         stability=decision.stability,
-        n_resamples=RESAMPLES if used[0].used else 0,
+        n_resamples=RESAMPLES if used[0].used or decision.verdict == INVARIANT else 0,
         agreement=decision.agreement,
         leave_one_out=decision.leave_one_out,
         verdict=decision.verdict,
@@ -181,14 +180,17 @@ def _decision(
     return decide(
         [t.proposal.merged.cells for t in used],
         environments,
-        np.minimum(p_value * len(used), 1.0),
-        np.min([t.effects for t in used], axis=0),
+        Tests(
+            columns=np.minimum(p_value * len(used), 1.0),
+            effects=np.min([t.effects for t in used], axis=0),
+            chance=None if used[0].differs else used[0].p_value,
+            noise=min(t.noise for t in used),
+        ),
         names,
         groups,
         settings,
         error_unit(family),
-        chance=None if used[0].differs else used[0].p_value,
-        measure=_measure(rows, family),
+        _measure(rows, family),
     )
 
 
@@ -233,39 +235,36 @@ def _record(tested: TestedSource, settings: SearchSettings, blamed: int | None) 
     the coefficients of the causes move, too, and may do so more surely.
     """
     column = _most_about(tested) if blamed is None else blamed
-    count = len(tested.found.environments.rows)
-    proposal = tested.proposal
+    count, proposal = len(tested.found.environments.rows), tested.proposal
+    p_value, used = tested.p_value, tested.used
     if tested.differs:
         about = "no column by itself" if column is None else f"most about {settings.name(column)}"
-        sentence = (
-            f"{proposal.source} ({proposal.how}): {count} environments differ beyond chance, "
-            f"{about}."
-        )
+        what = f"{count} environments differ beyond chance, {about}"
     elif tested.used:
-        column = int(np.argmin(tested.effects))
-        sentence = (
-            f"{proposal.source} ({proposal.how}): {settings.name(column)}, an effect of the "
-            f"target, follows from it in another way in some of {count} environments."
+        p_value, column = float(tested.effects.min()), int(np.argmin(tested.effects))
+        what = (
+            f"{settings.name(column)}, an effect of the target, follows from it in another way in "
+            f"some of {count} environments"
         )
+    elif tested.noisy and blamed is not None:
+        p_value, used = tested.noise, True
+        what = f"{count} environments differ in the size of their noise"
     elif count < 2:
-        sentence = f"{proposal.source} ({proposal.how}): one environment, nothing to compare."
+        what = "one environment, nothing to compare"
     else:
-        what = "nothing changes beyond chance"
+        changes = "nothing changes beyond chance"
         if tested.p_value < THRESHOLDS.alpha:
-            what = "something may change, by less than three standard errors,"
-        sentence = (
-            f"{proposal.source} ({proposal.how}): {what} between its {count} environments; it has "
-            "no effect."
-        )
+            changes = "something may change, by less than three standard errors,"
+        what = f"{changes} between its {count} environments; it has no effect"
     return SourceRecord(
         proposal.source,
         proposal.kind,
         count,
-        tested.smallest,
-        normal_score(tested.smallest),
-        column if tested.used else None,
-        tested.used,
-        sentence,
+        p_value,
+        normal_score(p_value),
+        column if used else None,
+        used,
+        f"{proposal.source} ({proposal.how}): {what}.",
     )
 
 

@@ -13,14 +13,14 @@ from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.multiplicity import p_text
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.blame import left_by_all
+from hetrisk.core.reach.choice import Choice, choose
 from hetrisk.core.reach.column_prices import column_prices
-from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.curve import reach_curve
-from hetrisk.core.reach.forms import FORMS, DecisionProblem, Model, plain
+from hetrisk.core.reach.forms import FORMS, Model, plain, refit_set
 from hetrisk.core.reach.leave_one_out import leave_one_out
-from hetrisk.core.reach.regret import Environments, fit_set
-from hetrisk.core.reach.resampling import resample_sets, surely_cured
+from hetrisk.core.reach.population import one_population
+from hetrisk.core.reach.regret import Environments
+from hetrisk.core.reach.resampling import resample_sets
 from hetrisk.core.reach.sentences import (
     contradiction,
     listed,
@@ -31,8 +31,6 @@ from hetrisk.core.reach.sentences import (
     unpaid,
     unsteady,
 )
-from hetrisk.core.reach.set_errors import evaluate_path
-from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -71,51 +69,69 @@ class Decision:
     leave_one_out: tuple[EnvironmentScore, ...]
 
 
+@dataclass(frozen=True)
+class Tests:
+    """What tests say of environments.
+
+    Attributes
+    ----------
+    columns : (d,) p-values that a column's coefficient is the same everywhere.
+    effects : (d,) that an effect of the target follows from it in one way everywhere, corrected;
+        one for columns that are no effects.
+    chance : where regressions do not differ beyond chance, the p-value that says so, else None.
+    noise : p-value that the noise has one size everywhere.
+    """
+
+    columns: FloatArray
+    effects: FloatArray
+    chance: float | None
+    noise: float
+
+
 def decide(
     cells: list[CellMoments],
     environments: Environments,
-    p_value: FloatArray,
-    effects: FloatArray,
+    tests: Tests,
     names: tuple[str, ...],
     groups: IntArray,
     settings: SearchSettings,
     unit: str,
-    chance: float | None = None,
     measure: Measure | None = None,
 ) -> Decision:
     """Choose columns or directions at the reach asked for; keep plain ERM where that pays more.
+
+    Regret decides first. Where it leaves nothing out, effects of the target that shift may leave,
+    or a set of columns without which y is one population again.
 
     Parameters
     ----------
     cells : moments of each partition's environments and folds.
     environments : the same environments side by side.
-    p_value : (d,) that a column's coefficient is the same everywhere.
-    effects : (d,) that an effect of the target follows from it in one way everywhere, corrected;
-        one for columns that are no effects.
+    tests : whether, and in what, they differ.
     names : of the environments.
     unit : of the error.
-    chance : where the environments do not differ beyond chance, the p-value that says so.
     measure : measures the error where nothing shifts, for labels (`hetrisk.core.reach.brier`).
     """
-    choice = _choose(cells, environments, effects, groups, settings)
+    choice = choose(cells, environments, groups, settings)
     price = partial(_priced, choice, unit=unit, measure=measure)
-    answer = _by_regret(choice, price, groups, settings, chance)
-    if answer.verdict != INVARIANT:
-        answer = _by_effects(choice, price, groups, settings) or answer
-    reason = answer.reason
+    answer = _by_regret(choice, price, tests, groups, settings)
+    for rule in (_by_effects, _by_population) if FORMS[settings.form].leaves_columns else ():
+        if answer.verdict != INVARIANT:
+            answer = rule(choice, price, tests, groups, settings) or answer
     if answer.verdict != INVARIANT:
         answer = replace(answer, **price(plain(choice.problem)))
-        reason += f" {unpaid(choice.shifting, groups, settings)}" if choice.shifting.any() else ""
-    found = answer.model
+    found, reason = answer.model, answer.reason
     scores = leave_one_out(environments, found.refit, names)
     if answer.verdict == INVARIANT:
         reason = f"{reason} {contradiction(scores)}".strip()
+    elif _shifting(choice, tests, groups).any():
+        reason = f"{reason} {unpaid(_shifting(choice, tests, groups), groups, settings)}"
     return Decision(
         support=found.support,
         coef=found.coef,
         verdict=answer.verdict,
         reason=reason,
-        evidence=_evidence(choice, found.support, p_value, groups, settings),
+        evidence=_evidence(choice, found.support, tests, groups, settings),
         curve=answer.curve,
         stability=answer.stability,
         agreement=found.agreement,
@@ -138,7 +154,7 @@ Price = Callable[[Model], dict[str, Any]]
 
 
 def _priced(
-    choice: _Choice, model: Model, unit: str, measure: Measure | None = None
+    choice: Choice, model: Model, unit: str, measure: Measure | None = None
 ) -> dict[str, Any]:
     """A model and its curve."""
     start = None if measure is None else _start(measure, model, plain(choice.problem))
@@ -146,13 +162,13 @@ def _priced(
 
 
 def _by_regret(
-    choice: _Choice, price: Price, groups: IntArray, settings: SearchSettings, chance: float | None
+    choice: Choice, price: Price, tests: Tests, groups: IntArray, settings: SearchSettings
 ) -> _Answer:
     """The answer that pays most at the reach, in environments that differ beyond chance."""
     form, nothing = FORMS[settings.form], np.zeros(len(groups))
     made = price(form.make(choice.problem))
-    if chance is not None:
-        reason = not_sure(len(choice.problem.environments.rows), chance)
+    if tests.chance is not None:
+        reason = not_sure(len(choice.problem.environments.rows), tests.chance)
         return _Answer(**made, verdict=HOMOGENEOUS, reason=reason, stability=nothing)
     stability = choice.stability if form.leaves_columns else nothing
     verdict, reason = _verdict(made["model"], made["curve"], stability, choice, groups, settings)
@@ -161,138 +177,92 @@ def _by_regret(
     return _Answer(**made, verdict=verdict, reason=reason, stability=stability)
 
 
+def _shifting(choice: Choice, tests: Tests, groups: IntArray) -> BoolArray:
+    """(d,) effects of the target whose mechanism differs, with their groups."""
+    surely = groups[tests.effects < THRESHOLDS.sure]
+    shifting: BoolArray = np.isin(groups, surely) & ~choice.keep
+    return shifting
+
+
 def _by_effects(
-    choice: _Choice, price: Price, groups: IntArray, settings: SearchSettings
+    choice: Choice, price: Price, tests: Tests, groups: IntArray, settings: SearchSettings
 ) -> _Answer | None:
     """Leave out effects of the target whose mechanism differs, where that pays; else None.
 
     Each was tested by itself: that it leaves needs no second opinion from resamples.
     """
-    left, stays = choice.shifting, ~choice.shifting & choice.varies
-    if not left.any() or not stays.any():
+    left = _shifting(choice, tests, groups)
+    if not left.any():
         return None
-    problem = replace(choice.problem, at=choice.without_effects)
-    model = FORMS["columns"].make(problem)
-    made = price(replace(model, refit=partial(_refit_set, columns=model.support)))
-    gain, worth = _worth(made["model"], made["curve"], settings)
-    if made["curve"].break_even > settings.reach or gain <= 0:
-        return None
-    surely = p_text(float(choice.effects[left].min()))
-    reason = (
-        f"{out_of(left, choice.varies, groups, settings)}: effects of the target that follow from "
-        f"it in another way in some of {len(problem.environments.rows)} environments ({surely}). "
-        f"{worth}"
+    surely = p_text(float(tests.effects[left].min()))
+    what = (
+        "effects of the target that follow from it in another way in some of "
+        f"{len(choice.problem.environments.rows)} environments ({surely})"
     )
+    return _without(left, what, choice, price, groups, settings, agreement=0.0)
+
+
+def _by_population(
+    choice: Choice, price: Price, tests: Tests, groups: IntArray, settings: SearchSettings
+) -> _Answer | None:
+    """Leave out columns without which y is one population in all environments; else None.
+
+    Which columns these are may hang on the rows: what has to hold on others is that it pays.
+    """
+    problem = choice.problem
+    if tests.chance is not None and tests.noise >= THRESHOLDS.sure:
+        return None
+    found = one_population(
+        problem.cells, problem.environments, choice.met, choice.costs, problem.reach, groups
+    )
+    if found is None:
+        return None
+    differ = "differ in their noise" if tests.chance is not None else "differ beyond chance"
+    what = (
+        f"{len(problem.environments.rows)} environments {differ}, and the target given the other "
+        f"columns follows them alike in all, with noise of one size ({p_text(found.p_value)})"
+    )
+    left = ~found.columns & choice.varies
+    return _without(left, what, choice, price, groups, settings, THRESHOLDS.agreement)
+
+
+def _without(
+    left: BoolArray,
+    what: str,
+    choice: Choice,
+    price: Price,
+    groups: IntArray,
+    settings: SearchSettings,
+    agreement: float,
+) -> _Answer | None:
+    """Leave some columns out, where that pays, in a share of resamples at least; else None."""
+    problem, stays = choice.problem, ~left & choice.varies
+    if not stays.any():
+        return None
+    path = np.stack([~left, np.ones_like(left)])
+    tried = resample_sets(problem.cells, problem.environments, path, path[:0], problem.reach)
+    model = FORMS["columns"].make(replace(problem, resampled=tried, at=0, full=1))
+    made = price(replace(model, refit=partial(refit_set, columns=model.support)))
+    gain, worth = _worth(model, made["curve"], settings)
+    if made["curve"].break_even > settings.reach or gain <= 0 or model.agreement < agreement:
+        return None
+    reason = f"{out_of(left, choice.varies, groups, settings)}: {what}. {worth}"
     return _Answer(**made, verdict=INVARIANT, reason=reason, stability=choice.stability)
 
 
-def _refit_set(rest: Environments, columns: BoolArray) -> FloatArray:
-    """The same columns in each of m resamples."""
-    coef: FloatArray = fit_set(rest, columns).coef[:, 0]
-    return coef
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """The set of columns to use, and what it was chosen among.
-
-    Attributes
-    ----------
-    wanted : (d,) the set with the least E_k, whether or not it can be trusted.
-    trusted, costs : (n, d) the sets met that can be, and what they cost.
-    problem : what a form of the answer is made from; ``at`` is the number of the chosen set.
-    stability : (d,) share of resamples in which each column leaves.
-    sure : whether the chosen set removes most of the regret on other rows, too.
-    effects : (d,) p-values of one mechanism for each effect of the target.
-    shifting : (d,) effects that may leave because theirs differs, with their groups.
-    without_effects : number of the set without them.
-    varies, keep : (d,) columns that are not constant, and columns that never leave.
-    """
-
-    wanted: BoolArray
-    trusted: BoolArray
-    costs: Costs
-    problem: DecisionProblem
-    stability: FloatArray
-    sure: bool
-    effects: FloatArray
-    shifting: BoolArray
-    without_effects: int
-    varies: BoolArray
-    keep: BoolArray
-
-    @property
-    def refused(self) -> bool:
-        """Whether a set would pay at the reach, and none does that can be trusted so far."""
-        return self.problem.at == self.problem.full and not self.wanted.all()
-
-
-def _choose(
-    cells: list[CellMoments],
-    environments: Environments,
-    effects: FloatArray,
-    groups: IntArray,
-    settings: SearchSettings,
-) -> _Choice:
-    """Decide which columns leave.
-
-    1. Look for sets with a small expected error at the reach.
-    2. Of those that can be trusted so far (they pay where nothing is extrapolated, or what they
-       leave out is to blame) take the one with the least.
-    3. From it, take columns back one by one, those that cost least first, and stay with the largest
-       trusted set whose error is within two standard errors of the least (over resamples), and
-       which surely removes most of the regret: a column leaves only for a reason.
-    """
-    d, reach = environments.n_columns, settings.reach
-    varies = np.diag(environments.pooled)[1 : d + 1] > 0
-    keep = settings.kept(d) | ~varies
-    found = choose_columns(environments, reach, groups, keep)
-    by_all = partial(left_by_all, environments, groups=groups)
-    everything = int(found.met.all(axis=1).argmax())
-    trusted = found.costs.trusted(everything, by_all(found.met))
-    best = found.met[found.costs.best(reach, trusted)]
-    path = take_back_path(environments, reach, groups, best)
-    full = len(path) - 1
-    shifting = np.isin(groups, groups[effects < THRESHOLDS.sure]) & ~keep
-    rivals = np.unique(np.vstack([found.rivals, ~shifting]), axis=0)
-    resampled = resample_sets(cells, environments, path, rivals, reach)
-    nested = evaluate_path(environments, path).costs
-    sure = surely_cured(cells, environments, path, nested)
-    # All columns are not one of the sets in between: whether leaving any out pays is asked below.
-    between = np.arange(len(path)) < full
-    at = resampled.within_errors(nested.trusted(full, by_all(path)) & sure & between)
-    problem = DecisionProblem(cells, environments, reach, rivals, resampled, at, full)
-    # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
-    # rows twice, only of which columns.
-    stability = resampled.stability(resampled.errors.costs.cured(full))
-    return _Choice(
-        wanted=found.support,
-        trusted=found.met[trusted],
-        costs=found.costs.some(trusted),
-        problem=problem,
-        stability=stability,
-        sure=bool(sure[at]),
-        effects=effects,
-        shifting=shifting,
-        without_effects=int((resampled.sets == ~shifting).all(axis=1).argmax()),
-        varies=varies,
-        keep=keep,
-    )
-
-
-def _draw(
-    choice: _Choice, model: Model, unit: str, start: tuple[float, float] | None
-) -> ReachCurve:
+def _draw(choice: Choice, model: Model, unit: str, start: tuple[float, float] | None) -> ReachCurve:
     """The reach curve of a model; ``start`` as in `hetrisk.core.reach.curve.reach_curve`."""
-    sets, costs = choice.trusted, choice.costs
     environments, reach = choice.problem.environments, choice.problem.reach
+    # Of all sets met those that can be trusted, and the model's own.
+    own = choice.trusted | (choice.met == model.support).all(axis=1)
+    sets, costs = choice.met[own], choice.costs.some(own)
     return reach_curve(environments, model.line, reach, sets, costs, model.lines, unit, start)
 
 
 def _evidence(
-    choice: _Choice,
+    choice: Choice,
     support: BoolArray,
-    p_value: FloatArray,
+    tests: Tests,
     groups: IntArray,
     settings: SearchSettings,
 ) -> Evidence:
@@ -303,7 +273,7 @@ def _evidence(
         prices.margin,
         prices.price,
         prices.regret,
-        np.minimum(p_value * len(np.unique(groups)), 1.0),
+        np.minimum(np.minimum(tests.columns * len(np.unique(groups)), 1.0), tests.effects),
         np.zeros(d, dtype=bool),
         tuple(_column_reason(j, support, choice, prices.margin, settings) for j in range(d)),
     )
@@ -321,7 +291,7 @@ def _verdict(
     found: Model,
     drawn: ReachCurve,
     stability: FloatArray,
-    choice: _Choice,
+    choice: Choice,
     groups: IntArray,
     settings: SearchSettings,
 ) -> tuple[str, str]:
@@ -365,7 +335,7 @@ def _worth(model: Model, drawn: ReachCurve, settings: SearchSettings) -> tuple[f
 
 
 def _column_reason(
-    j: int, support: BoolArray, choice: _Choice, margin: FloatArray, settings: SearchSettings
+    j: int, support: BoolArray, choice: Choice, margin: FloatArray, settings: SearchSettings
 ) -> str:
     """What became of a column, in a sentence."""
     if not choice.varies[j]:
@@ -374,9 +344,7 @@ def _column_reason(
     if not support[j] and margin[j] >= 0:
         return f"Left out: taken back, it would raise {change}."
     if not support[j]:
-        return (
-            f"Left out: an effect of the target that shifts ({p_text(float(choice.effects[j]))})."
-        )
+        return f"Left out as one of several: taken back alone, it would lower {change}."
     if choice.keep[j]:
         return "Kept: asked for."
     if margin[j] >= 0:

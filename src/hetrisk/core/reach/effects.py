@@ -14,14 +14,12 @@ no mechanisms. The environments were not made from y: ordinary inference holds.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import fdtrc
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.dependence import effects_of
-from hetrisk.core.numerics.floors import EXACT, ROUNDING
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.heterogeneity import heterogeneity
+from hetrisk.core.reach.heterogeneity import heterogeneity, one_noise
 
 
 def effect_p_values(cells: CellMoments, n_targets: int, groups: IntArray) -> FloatArray:
@@ -51,7 +49,7 @@ def effect_p_values(cells: CellMoments, n_targets: int, groups: IntArray) -> Flo
 
 def _one_mechanism(cells: CellMoments) -> float:
     """p-value of one line and one spread; either may change, so the smaller counts twice."""
-    return min(1.0, 2.0 * min(heterogeneity(cells, 1).p_value, _one_spread(cells)))
+    return min(1.0, 2.0 * min(heterogeneity(cells, 1).p_value, one_noise(cells, 1)))
 
 
 def _effects(cells: CellMoments, groups: IntArray) -> BoolArray:
@@ -70,36 +68,3 @@ def _reversed(cells: CellMoments, n_targets: int, effect: int) -> CellMoments:
     targets = np.arange(cells.gram.shape[-1] - n_targets, cells.gram.shape[-1])
     place = np.array([0, *targets[: max(n_targets - 1, 1)], 1 + effect])
     return CellMoments(cells.weight, cells.square, cells.gram[:, :, place[:, None], place])
-
-
-def _one_spread(cells: CellMoments) -> float:
-    """p-value of one size of the noise of y given x in all environments, any line in each.
-
-    With s_e^2 the variance of the noise in environment e and n_e its rows, log s_e^2 has the
-    variance k_e / n_e, k_e = 2 for normal noise. Folds say what it is: their variances scatter by
-    k_e over their own rows. Few folds may miss the far rows of one environment, so k_e is never
-    taken to be below the mean over all.
-    """
-    weight, gram, p = cells.weight, cells.gram, cells.gram.shape[-1] - 1
-    total = gram.sum(axis=1)
-    size = np.einsum("kii->ki", total[:, :p, :p]).max(axis=0)
-    ridge = np.diag(ROUNDING * np.where(size > 0, size, 1.0))
-    coef = np.linalg.solve(total[:, :p, :p] + ridge, total[:, :p, p:])[..., 0]
-    line = np.concatenate([-coef, np.ones((len(coef), 1))], axis=1)
-    # (K, F) sums of squared residuals about the environment's own line.
-    squares = np.maximum(np.einsum("ki,kfij,kj->kf", line, gram, line), 0.0)
-    rows, n_folds = cells.effective_rows, weight.shape[1]
-    variance = squares.sum(axis=1) / weight.sum(axis=1) * rows / np.maximum(rows - p, 1.0)
-    # An effect that is the target itself, or folds without rows: nothing to compare.
-    if np.any(variance <= EXACT) or np.any(weight <= 0.0):
-        return 1.0
-    own_rows = weight**2 / cells.square
-    off = squares / (weight * variance[:, None]) - 1.0
-    scatter = (own_rows * off**2).mean(axis=1) * n_folds / (n_folds - 1.0)
-    precision = rows / np.maximum(scatter, scatter.mean())
-    log = np.log(variance)
-    about = log - precision @ log / precision.sum()
-    freedom = len(log) - 1
-    statistic = float(precision @ about**2) / freedom
-    # The scatter is known from K (F - 1) draws, not exactly: F in place of chi-squared.
-    return float(fdtrc(freedom, len(log) * (n_folds - 1), statistic))

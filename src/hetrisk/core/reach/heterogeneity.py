@@ -23,7 +23,7 @@ from scipy.special import fdtrc
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.environment_fits import cochran_q
-from hetrisk.core.numerics.floors import ROUNDING, TINY, TRACE_OF_A_ROW
+from hetrisk.core.numerics.floors import EXACT, ROUNDING, TINY, TRACE_OF_A_ROW
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.reach.regret import Environments, Fits, fit_set
 
@@ -113,6 +113,40 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
     # All coefficients together see many small changes best, one by one a single large one.
     single = float(columns.min(initial=1.0)) * len(columns)
     return Heterogeneity(environments, fits, min(2.0 * min(p_value, single), 1.0), columns)
+
+
+def one_noise(cells: CellMoments, n_targets: int) -> float:
+    """p-value of one size of the noise of y given x in all environments, any fit in each.
+
+    With s_e^2 the variance of the noise in environment e and n_e its rows, log s_e^2 has the
+    variance k_e / n_e, k_e = 2 for normal noise. Folds say what it is: their variances scatter by
+    k_e over their own rows. Few folds may miss the far rows of one environment, so k_e is never
+    taken to be below the mean over all.
+    """
+    held = cells.held
+    weight, square, gram = cells.weight[held], cells.square[held], cells.gram[held]
+    K, n_folds = weight.shape
+    if K < 2 or n_folds < 2:
+        return 1.0
+    environments = environments_of(cells, n_targets)
+    p, rows = 1 + environments.n_columns, environments.rows
+    coef = fit_set(environments, np.ones(p - 1, dtype=bool)).coef[1:]
+    line = np.concatenate([-coef, np.broadcast_to(np.eye(n_targets), (K, n_targets, n_targets))], 1)
+    # (K, F) sums of squared residuals about the environment's own fit, over all targets.
+    squares = np.maximum(np.einsum("kit,kfij,kjt->kf", line, gram, line), 0.0)
+    variance = _variance(environments, squares.sum(axis=1) / weight.sum(axis=1), p)
+    # A target that the columns determine, or folds without rows: nothing to compare.
+    if np.any(variance <= EXACT) or np.any(weight <= 0.0):
+        return 1.0
+    own_rows = weight**2 / square
+    off = squares / (weight * variance[:, None]) - 1.0
+    scatter = (own_rows * off**2).mean(axis=1) * n_folds / (n_folds - 1.0)
+    precision = rows / np.maximum(scatter, scatter.mean())
+    log = np.log(variance)
+    about = log - precision @ log / precision.sum()
+    statistic = float(precision @ about**2) / (K - 1)
+    # The scatter is known from K (F - 1) draws, not exactly: F in place of chi-squared.
+    return float(fdtrc(K - 1, K * (n_folds - 1), statistic))
 
 
 def _variance(environments: Environments, own: FloatArray, p: int) -> FloatArray:

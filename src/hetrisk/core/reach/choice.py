@@ -1,0 +1,98 @@
+"""Which columns to leave out by regret alone, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.reach.blame import left_by_all
+from hetrisk.core.reach.columns import choose_columns, take_back_path
+from hetrisk.core.reach.forms import DecisionProblem
+from hetrisk.core.reach.regret import Environments
+from hetrisk.core.reach.resampling import resample_sets, surely_cured
+from hetrisk.core.reach.set_errors import evaluate_path
+from hetrisk.core.reach.sweep import Costs
+from hetrisk.core.result import SearchSettings
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The set of columns to use, and what it was chosen among.
+
+    Attributes
+    ----------
+    wanted : (d,) the set with the least E_k, whether or not it can be trusted.
+    met, costs : (n, d) all sets met, and what they cost.
+    trusted : (n,) which of them can be.
+    problem : what a form of the answer is made from; ``at`` is the number of the chosen set.
+    stability : (d,) share of resamples in which each column leaves.
+    sure : whether the chosen set removes most of the regret on other rows, too.
+    varies, keep : (d,) columns that are not constant, and columns that never leave.
+    """
+
+    wanted: BoolArray
+    met: BoolArray
+    costs: Costs
+    trusted: BoolArray
+    problem: DecisionProblem
+    stability: FloatArray
+    sure: bool
+    varies: BoolArray
+    keep: BoolArray
+
+    @property
+    def refused(self) -> bool:
+        """Whether a set would pay at the reach, and none does that can be trusted so far."""
+        return self.problem.at == self.problem.full and not self.wanted.all()
+
+
+def choose(
+    cells: list[CellMoments],
+    environments: Environments,
+    groups: IntArray,
+    settings: SearchSettings,
+) -> Choice:
+    """Decide which columns leave.
+
+    1. Look for sets with a small expected error at the reach.
+    2. Of those that can be trusted so far (they pay where nothing is extrapolated, or what they
+       leave out is to blame) take the one with the least.
+    3. From it, take columns back one by one, those that cost least first, and stay with the largest
+       trusted set whose error is within two standard errors of the least (over resamples), and
+       which surely removes most of the regret: a column leaves only for a reason.
+    """
+    d, reach = environments.n_columns, settings.reach
+    varies = np.diag(environments.pooled)[1 : d + 1] > 0
+    keep = settings.kept(d) | ~varies
+    found = choose_columns(environments, reach, groups, keep)
+    by_all = partial(left_by_all, environments, groups=groups)
+    everything = int(found.met.all(axis=1).argmax())
+    trusted = found.costs.trusted(everything, by_all(found.met))
+    best = found.met[found.costs.best(reach, trusted)]
+    path = take_back_path(environments, reach, groups, best)
+    full = len(path) - 1
+    resampled = resample_sets(cells, environments, path, found.rivals, reach)
+    nested = evaluate_path(environments, path).costs
+    sure = surely_cured(cells, environments, path, nested)
+    # All columns are not one of the sets in between: whether leaving any out pays is asked below.
+    between = np.arange(len(path)) < full
+    at = resampled.within_errors(nested.trusted(full, by_all(path)) & sure & between)
+    problem = DecisionProblem(cells, environments, reach, found.rivals, resampled, at, full)
+    # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
+    # rows twice, only of which columns.
+    stability = resampled.stability(resampled.errors.costs.cured(full))
+    return Choice(
+        wanted=found.support,
+        met=found.met,
+        costs=found.costs,
+        trusted=trusted,
+        problem=problem,
+        stability=stability,
+        sure=bool(sure[at]),
+        varies=varies,
+        keep=keep,
+    )

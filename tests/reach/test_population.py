@@ -1,0 +1,150 @@
+"""Without which columns is y one population? Noise of one size, sets that pass, what follows."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.core.reach.columns import choose_columns
+from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity, one_noise
+from hetrisk.core.reach.population import one_population, population_p_value
+from hetrisk.core.thresholds import THRESHOLDS
+from hetrisk.datasets import load_task
+from reach.made import cells_of, table
+
+
+def noisy(seed=0, n=900, sizes=(1.0, 1.0, 1.0), draw=np.random.Generator.standard_normal):
+    """One regression, with noise of some size in each environment."""
+    rng = np.random.default_rng(seed)
+    X, codes = rng.standard_normal((n, 4)), np.arange(n) % len(sizes)
+    return X, X @ np.ones(4) + np.array(sizes)[codes] * draw(rng, n), codes
+
+
+def by_hand(X, y, codes):
+    """(K,) variance of the residuals of each environment's own least squares fit."""
+    found = []
+    for k in np.unique(codes):
+        Z = np.column_stack([np.ones((codes == k).sum()), X[codes == k]])
+        residual = y[codes == k] - Z @ np.linalg.lstsq(Z, y[codes == k])[0]
+        found.append(residual @ residual / (len(Z) - Z.shape[1]))
+    return np.array(found)
+
+
+def test_noise_of_another_size_is_seen_and_another_slope_is_not():
+    assert one_noise(cells_of(*noisy(sizes=(1.0, 1.0, 1.6))), 1) < 1e-4
+    X, y, codes = table(flip=2.0, n=1200)
+    assert one_noise(cells_of(X, y, codes), 1) > 0.01
+    assert heterogeneity(cells_of(X, y, codes), 1).p_value < 1e-6
+
+
+def test_the_statistic_is_that_of_log_variances_where_noise_is_normal_and_rows_are_many():
+    X, y, codes = noisy(n=30_000, sizes=(1.0, 1.05))
+    log = np.log(by_hand(X, y, codes))
+    # Normal noise: log s^2 has the variance 2 / n.
+    expected = (log[1] - log[0]) ** 2 / (4.0 / 15_000)
+    p = one_noise(cells_of(X, y, codes), 1)
+    # Few folds measure the noise: the p-value is that of F with 18 degrees, and never smaller.
+    assert chi2.sf(expected, 1) / 10 < p < 1e-3
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        np.random.Generator.standard_normal,
+        lambda rng, n: rng.standard_t(3, n),
+        lambda rng, n: rng.exponential(size=n),
+    ],
+)
+@pytest.mark.parametrize("K", [2, 6])
+def test_one_noise_is_calibrated_whatever_its_tails(draw, K):
+    tables = (noisy(seed, 1800, (1.0,) * K, draw) for seed in range(200))
+    p = np.array([one_noise(cells_of(*made), 1) for made in tables])
+    for level in (0.01, 0.05, 0.1):
+        assert np.mean(p < level) <= level + 3.0 * np.sqrt(level * (1.0 - level) / len(p))
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 50), st.permutations(range(3)), st.floats(0.01, 100.0))
+def test_names_of_environments_and_the_unit_of_y_do_not_matter(seed, names, unit):
+    X, y, codes = noisy(seed, sizes=(1.0, 1.1, 1.3))
+    expected = one_noise(cells_of(X, y, codes), 1)
+    again = one_noise(cells_of(X, unit * y, np.array(names)[codes]), 1)
+    assert again == pytest.approx(expected, rel=1e-6)
+
+
+def test_one_environment_a_target_that_is_a_line_and_empty_folds_have_nothing_to_compare():
+    X, y, codes = noisy()
+    assert one_noise(cells_of(X, y, np.zeros_like(codes)), 1) == 1.0
+    assert one_noise(cells_of(X, X @ np.ones(4), codes), 1) == 1.0
+    assert one_noise(cells_of(X[:12], y[:12], codes[:12]), 1) == 1.0
+
+
+def shortcuts(seed=0, n=1800, strengths=(1.0, 0.6, 0.3)):
+    """Three readings of y, whose noise differs between environments, beside three causes."""
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n) % len(strengths)
+    X = rng.standard_normal((n, 3))
+    y = X @ np.array([1.0, -1.0, 0.5]) + rng.standard_normal(n)
+    blur = rng.standard_normal(n)[:, None] + 0.5 * rng.standard_normal((n, 3))
+    own = np.array(strengths)[codes, None] * y[:, None] + blur
+    return np.column_stack([X, own]), y, codes
+
+
+def test_y_given_the_causes_is_one_population_and_given_a_shortcut_it_is_not():
+    cells = [cells_of(*shortcuts())]
+    causes = np.arange(6) < 3
+    assert population_p_value(cells, 1, causes) > THRESHOLDS.alpha
+    for j in (3, 4, 5):
+        assert population_p_value(cells, 1, causes | (np.arange(6) == j)) < THRESHOLDS.alpha
+
+
+def found_in(X, y, codes, reach=4.0):
+    cells = cells_of((X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std(), codes)
+    environments, groups = environments_of(cells, 1), np.arange(X.shape[1])
+    chosen = choose_columns(environments, reach, groups, np.zeros(X.shape[1], dtype=bool))
+    return one_population([cells], environments, chosen.met, chosen.costs, reach, groups)
+
+
+def test_the_set_that_is_found_passes_and_holds_the_causes():
+    found = found_in(*shortcuts())
+    assert found.columns.tolist() == [True] * 3 + [False] * 3
+    assert found.p_value >= THRESHOLDS.alpha
+
+
+def test_where_everything_moves_there_is_no_such_set():
+    rng = np.random.default_rng(0)
+    codes = np.arange(3000) % 3
+    X = rng.standard_normal((3000, 4))
+    slopes, sizes = rng.standard_normal((3, 4)), np.array([0.5, 1.0, 2.0])
+    y = (X * slopes[codes]).sum(axis=1) + sizes[codes] * rng.standard_normal(3000)
+    assert found_in(X, y, codes) is None
+
+
+def test_environments_that_differ_in_their_noise_alone_leave_every_column_in():
+    X, y, codes = noisy(sizes=(0.5, 1.0, 2.0))
+    model = HRMRegressor().fit(X, y, environments=codes)
+    assert model.verdict_ == "homogeneous"
+    assert model.support_.all()
+
+
+def test_copies_of_a_label_leave_at_the_default_reach():
+    task = load_task("copied_label", seed=9301)
+    model = HRMClassifier().fit(task.train.X, task.train.y, environments=task.train.environments)
+    assert np.array_equal(model.support_, task.invariant)
+    assert model.break_even_ <= model.reach
+
+
+def test_the_reason_says_so_and_a_column_to_keep_stays():
+    for seed in range(9300, 9312):
+        task = load_task("copied_label", seed=seed)
+        X, y, codes = task.train.X, task.train.y, task.train.environments
+        model = HRMClassifier().fit(X, y, environments=codes)
+        if "with noise of one size" in model.verdict_reason_:
+            break
+    assert "with noise of one size" in model.verdict_reason_
+    assert model.sources_[0].used
+    assert model.n_resamples_ > 0
+    column = int(np.flatnonzero(~model.support_)[0])
+    assert HRMClassifier(keep=[column]).fit(X, y, environments=codes).support_[column]
