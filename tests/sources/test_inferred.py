@@ -72,3 +72,20 @@ def test_the_questions_are_asked_again_of_other_rows_until_all_has_left(monkeypa
     assert [len(some) for some in seen] == [400] * times
     missing = [frozenset(y) - frozenset(some.y) for some in seen]
     assert len(set(missing)) == times
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_an_effect_is_priced_in_the_environments_that_it_suffers_most_in(seed):
+    """A code gives y away in a third of the rows and is empty elsewhere.
+
+    Its spread goes along with a mark of those rows, and it follows y with two slopes; only rows
+    parted by the slope show what that is worth.
+    """
+    rng = np.random.default_rng(seed)
+    leaks = np.arange(2400) % 3 == 0
+    X = rng.standard_normal((2400, 5))
+    y = X @ np.array([1.0, -0.8, 0.6, 0.5, 0.3]) + 1.5 * rng.standard_normal(2400)
+    code = np.where(leaks, y + 0.3 * rng.standard_normal(2400), 0.0)
+    model = HRMRegressor().fit(np.column_stack([X, code, leaks]), y)
+    assert np.flatnonzero(~model.support_).tolist() == [5]
+    assert model.break_even_ <= 2.0

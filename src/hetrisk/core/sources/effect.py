@@ -135,9 +135,9 @@ class Effect(Question[Roles]):
             else f"{opening(len(effects), 'does so', 'do so')}"
         )
         sentence = f"{sentence} in one way everywhere ({p_text(smallest)})."
-        spreads, slopes, gains = (
-            gone & mask_of(effects[each.argmin(axis=0) == which], len(gone)) for which in range(3)
-        )
+        # Each test that sees a mechanism has environments of its own to price it in.
+        sees = (_n_tests(proposal, effects) * each <= case.level) | (each == each.min(axis=0))
+        spreads, slopes, gains = (gone & mask_of(effects[one], len(gone)) for one in sees)
         return replace(
             nothing_found(self, case, smallest, sentence),
             column_p_values=column_p_values,
@@ -230,13 +230,12 @@ def _together(
     """(m,) p-values of one mechanism, (3, m) those of each test, and effects that have several.
 
     Of several tests of one mechanism any may see it, so the smallest counts as often as there are
-    tests (Bonferroni); a gain is shared within a block only. All are tested at one level (Holm).
+    tests (Bonferroni). All are tested at one level (Holm).
     Effects that pass, outside of blocks, are held against the environments of those whose spread
     does not. They are asked a second time, so that counts twice.
     """
     each = each.copy()
-    tests = 2.0 + (known.block[effects] >= 0)
-    p = np.minimum(tests * each.min(axis=0), 1.0)
+    p = np.minimum(_n_tests(known, effects) * each.min(axis=0), 1.0)
     found = holm(p) <= case.level
     first, alone = found & (each.argmin(axis=0) == 0), ~found & (known.block[effects] < 0)
     if first.any() and alone.any():
@@ -245,6 +244,11 @@ def _together(
         p[alone], each[0, alone] = np.minimum(p[alone], late), np.minimum(each[0, alone], late)
         found[alone] = holm(late) <= case.level
     return p, each, found
+
+
+def _n_tests(known: Roles, effects: IntArray) -> FloatArray:
+    """(m,) tests that each effect is asked: a gain is shared within a block only."""
+    return np.where(known.block[effects] >= 0, 3.0, 2.0)
 
 
 def _two_slopes(case: Case, j: int) -> Score | None:
