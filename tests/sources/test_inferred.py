@@ -75,7 +75,7 @@ def test_the_questions_are_asked_again_of_other_rows_until_all_has_left(monkeypa
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_an_effect_is_priced_in_the_environments_that_it_suffers_most_in(seed):
+def test_an_effect_with_two_slopes_is_priced_by_its_slopes(seed):
     """A code gives y away in a third of the rows and is empty elsewhere.
 
     Its spread goes along with a mark of those rows, and it follows y with two slopes; only rows

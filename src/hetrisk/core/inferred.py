@@ -9,7 +9,6 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.multiplicity import normal_score
-from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
 from hetrisk.core.pricing import one_environment, plain_result, priced, too_few
@@ -29,8 +28,6 @@ from hetrisk.core.sources.proposal import HIDDEN, VISIBLE
 from hetrisk.core.sources.question import Answer, Finding
 from hetrisk.core.sources.questions import ask, leaves_again
 
-PRICED: Budget[int] = 4  # partitions that an answer is priced in
-
 
 def search_inferred(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings, level: float
@@ -39,12 +36,8 @@ def search_inferred(
     answer = ask(rows, family, groups, settings.kept(rows.n_features), level)
     if answer.verdict == UNSEARCHED:
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
-    options = [
-        (findings, priced(rows, family, groups, settings, findings, null))
-        for findings, null in _findings(answer, rows, family)
-    ]
-    # E_k is that of the environments which the relation suffers most in, whoever found them.
-    findings, found = min(options, key=lambda option: option[1].curve.break_even)
+    findings, null = _findings(answer, rows, family)
+    found = priced(rows, family, groups, settings, findings, null)
     refused = _refused(answer, found, groups, settings)
     if refused is None and _as_a_set(answer).any():
         refused = _asked_again(rows, family, answer, groups, settings, level)
@@ -58,15 +51,13 @@ def search_inferred(
 
 def _findings(
     answer: Answer, rows: RowSource, family: Family
-) -> list[tuple[Findings, tuple[Environments, ...]]]:
-    """The answer as what a search found, and what chance would show in its environments.
-
-    One for each partition that it can be priced in.
-    """
+) -> tuple[Findings, tuple[Environments, ...]]:
+    """The answer as what a search found, and what chance would show in its environments."""
+    partition, null = _main_partition(answer, rows, family)
     found = Findings(
         support=~answer.leave,
         gates=(~answer.leave).astype(np.float64),
-        partition=one_environment(rows, family),
+        partition=partition,
         verdict=answer.verdict,
         reason="",
         reasons=tuple(_why(answer, j) for j in range(len(answer.leave))),
@@ -75,10 +66,7 @@ def _findings(
         assumed=_assumed(answer),
         sources=tuple(_question_record(f, f.against & answer.leave) for f in answer.findings),
     )
-    in_partitions = [
-        (replace(found, partition=partition), null) for partition, null in _partitions(answer)
-    ]
-    return in_partitions or [(found, ())]
+    return found, null
 
 
 def _refused(
@@ -185,14 +173,15 @@ def _sentences(answer: Answer) -> str:
     return " ".join(f.sentence for f in answer.findings if (f.against & answer.leave).any())
 
 
-def _partitions(answer: Answer) -> list[tuple[Partition, tuple[Environments, ...]]]:
-    """Environments of the question that speaks against most, and what chance would show in them."""
+def _main_partition(
+    answer: Answer, rows: RowSource, family: Family
+) -> tuple[Partition, tuple[Environments, ...]]:
+    """The environments that speak against most columns, and what chance would show in them."""
     acting = [f for f in answer.findings if f.partitions and f.against.any()]
     if answer.verdict != INVARIANT or not acting:
-        return []
+        return one_environment(rows, family), ()
     first = max(acting, key=lambda f: int(f.against.sum()))
-    chance = first.chance or ((),) * len(first.partitions)
-    return list(zip(first.partitions, chance, strict=True))[:PRICED]
+    return first.partitions[0], first.chance[0] if first.chance else ()
 
 
 def _assumed(answer: Answer) -> BoolArray:

@@ -128,16 +128,19 @@ class Effect(Question[Roles]):
         column_p_values = np.ones(len(case.excluded))
         column_p_values[effects] = p
         smallest = min(1.0, len(effects) * float(p.min()))
-        opening = partial(some_of, len(effects), "may follow from the target")
+        # Columns of one group, the levels of a category, are one.
+        count, left = (len(np.unique(case.groups[some])) for some in (effects, gone))
+        opening = partial(some_of, count, "may follow from the target")
         sentence = (
-            f"{opening(int(gone.sum()), 'does not do so', 'do not do so')}"
+            opening(left, "does not do so", "do not do so")
             if gone.any()
-            else f"{opening(len(effects), 'does so', 'do so')}"
+            else opening(count, "does so", "do so")
         )
         sentence = f"{sentence} in one way everywhere ({p_text(smallest)})."
-        # Each test that sees a mechanism has environments of its own to price it in.
-        sees = (_n_tests(proposal, effects) * each <= case.level) | (each == each.min(axis=0))
-        spreads, slopes, gains = (gone & mask_of(effects[one], len(gone)) for one in sees)
+        seen_by = _seen_by(each, case.level / _n_tests(proposal, effects))
+        spreads, slopes, gains = (
+            gone & mask_of(effects[seen_by == which], len(gone)) for which in range(3)
+        )
         return replace(
             nothing_found(self, case, smallest, sentence),
             column_p_values=column_p_values,
@@ -244,6 +247,16 @@ def _together(
         p[alone], each[0, alone] = np.minimum(p[alone], late), np.minimum(each[0, alone], late)
         found[alone] = holm(late) <= case.level
     return p, each, found
+
+
+def _seen_by(each: FloatArray, level: FloatArray) -> IntArray:
+    """(m,) number of the test in whose environments each effect is priced.
+
+    The surest of the three; but two slopes where they are seen as well as a spread. Where the slope
+    of an effect differs, rows parted by the size of its noise are parted by the target.
+    """
+    surest = each.argmin(axis=0)
+    return np.where((surest == 0) & (each[1] <= level), 1, surest)
 
 
 def _n_tests(known: Roles, effects: IntArray) -> FloatArray:
