@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.reach.effects import effect_p_values
 from hetrisk.core.thresholds import THRESHOLDS
 from hetrisk.datasets import load_task
@@ -83,11 +84,25 @@ def test_the_target_itself_as_a_column_is_no_mechanism_that_differs():
     assert (p_values(X, y, codes) == 1.0).all()
 
 
-def test_columns_of_one_group_have_one_p_value():
+def test_columns_of_one_group_leave_together_and_the_effect_is_named():
     X, y, codes = made(spreads=(0.3, 0.6, 1.0))
-    X = np.column_stack([X, np.random.default_rng(1).standard_normal(len(y))])
-    p = p_values(X, y, codes, np.array([0, 1, 2, 3, 4, 4]))
-    assert p[4] == p[5] < THRESHOLDS.sure
+    X = np.column_stack([np.random.default_rng(1).standard_normal(len(y)), X])
+    groups = np.array([5, 1, 2, 3, 4, 5])
+    p = p_values(X, y, codes, groups)
+    assert p[5] < THRESHOLDS.sure
+    assert p[0] == 1.0
+    X, y, codes = made(**FAINT)
+    X = np.column_stack([np.random.default_rng(2).standard_normal(len(y)), X])
+    model = HRMRegressor(feature_groups=groups).fit(X, y, environments=codes)
+    assert np.flatnonzero(~model.support_).tolist() == [0, 5]
+    assert model.sources_[0].column == 5
+    assert "x5, an effect of the target" in model.sources_[0].sentence
+
+
+def test_an_environment_that_some_folds_miss_does_not_hide_the_others():
+    X, y, codes = made(n_samples=900, spreads=(0.4, 0.8))
+    few = np.where(np.arange(900) % 45 == 7, 2, codes)  # twenty rows: some fold holds none
+    assert p_values(X, y, few)[EFFECT] < THRESHOLDS.sure
 
 
 @settings(deadline=None, max_examples=20)
@@ -104,7 +119,9 @@ def test_a_change_too_faint_for_the_regression_of_y_is_acted_upon():
     model = HRMRegressor().fit(X, y, environments=codes)
     assert model.verdict_ == "invariant"
     assert np.flatnonzero(~model.support_).tolist() == [EFFECT]
-    assert "effects of the target that follow from it in another way" in model.verdict_reason_
+    assert "an effect of the target that follows from it in another way" in model.verdict_reason_
+    assert model.stability_[EFFECT] == pytest.approx(1.0, abs=0.5)
+    assert (model.stability_[CAUSES] == 0.0).all()
     assert model.break_even_ <= model.reach
     assert model.sources_[0].used
     assert "x4, an effect of the target" in model.sources_[0].sentence
@@ -114,7 +131,20 @@ def test_a_change_too_faint_for_the_regression_of_y_is_acted_upon():
 def test_a_column_to_keep_stays_and_directions_do_not_ask():
     X, y, codes = made(**FAINT)
     assert HRMRegressor(keep=[EFFECT]).fit(X, y, environments=codes).support_.all()
-    assert HRMRegressor(form="directions").fit(X, y, environments=codes).support_.all()
+    shrunk = HRMRegressor(form="directions").fit(X, y, environments=codes)
+    assert "effect" not in shrunk.verdict_reason_ + shrunk.sources_[0].sentence
+
+
+def test_a_hint_along_which_effects_shift_is_heard_beside_one_whose_regressions_differ():
+    X, y, codes = made(**FAINT)
+    rng = np.random.default_rng(3)
+    other = np.arange(len(y)) // 2 % 2
+    moves = rng.standard_normal(len(y))
+    hints = np.column_stack([np.array(["a", "b"])[other], np.array(["c", "d"])[codes]])
+    y = y + np.where(other == 0, 1.0, 0.8) * moves
+    model = HRMRegressor().fit(np.column_stack([X, moves]), y, hints=hints)
+    for source in model.sources_:
+        assert source.used == ("has no effect" not in source.sentence)
 
 
 def test_where_leaving_an_effect_does_not_pay_within_the_reach_it_stays():
@@ -123,7 +153,8 @@ def test_where_leaving_an_effect_does_not_pay_within_the_reach_it_stays():
     near = HRMRegressor(reach=0.9 * left.break_even_).fit(X, y, environments=codes)
     assert near.support_.all()
     assert "x4 follows from the target in another way" in near.verdict_reason_
-    assert "leaving it out does not pay" in near.verdict_reason_
+    assert "leaving it out does not surely pay" in near.verdict_reason_
+    assert near.n_resamples_ == 0
 
 
 @pytest.mark.parametrize("seed", [9300, 9301, 9302])
@@ -145,6 +176,13 @@ def test_effects_of_several_labels():
     X = rng.standard_normal((3000, 3))
     scores = X @ rng.standard_normal((3, 3)) * 2.0 + rng.gumbel(size=(3000, 3))
     y = scores.argmax(axis=1)
-    effect = y + np.where(codes == 0, 0.3, 1.5) * rng.standard_normal(3000)
-    model = HRMClassifier().fit(np.column_stack([X, effect]), y, environments=codes)
-    assert np.flatnonzero(~model.support_).tolist() == [3]
+    effect = y + np.where(codes == 0, 0.8, 1.2) * rng.standard_normal(3000)
+    X = np.column_stack([X, effect])
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    cells = cells_of(scaled, y.astype(float), codes, family=Multinomial(3))
+    p = effect_p_values(cells, Multinomial(3).n_targets, np.arange(4))
+    assert p[3] < THRESHOLDS.sure
+    assert (p[:3] == 1.0).all()
+    spread = X.copy()
+    spread[:, 3] = y + np.where(codes == 0, 0.3, 1.5) * rng.standard_normal(3000)
+    assert not HRMClassifier().fit(spread, y, environments=codes).support_[3]

@@ -7,6 +7,7 @@ regression of y on all columns, or else in how an effect of y follows from it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,7 +43,7 @@ from hetrisk.core.sources.proposal import HINTED, NAMED, Proposal
 from hetrisk.core.thresholds import THRESHOLDS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TestedSource:
     """A source and the partition of it that differs most.
 
@@ -134,9 +135,10 @@ def decide_given(
     Regret is extrapolated in environments whose regressions differ; others only say which effects
     shift, and what that is worth where no source has such environments.
     """
+    effects = np.min([t.effects for t in used], axis=0)
     used = [t for t in used if t.differs] or used
     environments = combined([t.found.environments for t in used])
-    decision = _decision(rows, family, groups, settings, used, environments)
+    decision = _decision(rows, family, groups, settings, used, environments, effects)
     # What other rows are placed by: the named environments, or the hint that differs most surely.
     first = min(used, key=lambda t: (t.proposal.kind != NAMED, t.p_value))
     linear = family.closed_form
@@ -147,10 +149,10 @@ def decide_given(
         partition=_partition(rows, family, first),
         environment_names=first.proposal.names,
         evidence=decision.evidence,
-        sources=source_records(tested, settings, _blamed(decision)),
+        sources=source_records(tested, settings, _blamed(decision), used),
         curve=decision.curve,
         stability=decision.stability,
-        n_resamples=RESAMPLES if used[0].used or decision.verdict == INVARIANT else 0,
+        n_resamples=RESAMPLES if used[0].differs or decision.verdict == INVARIANT else 0,
         agreement=decision.agreement,
         leave_one_out=decision.leave_one_out,
         verdict=decision.verdict,
@@ -172,6 +174,7 @@ def _decision(
     settings: SearchSettings,
     used: list[TestedSource],
     environments: Environments,
+    effects: FloatArray,
 ) -> Decision:
     """Hand the environments of all sources to `decide`, side by side."""
     names = tuple(name for t in used for name in _held_names(t))
@@ -182,7 +185,7 @@ def _decision(
         environments,
         Tests(
             columns=np.minimum(p_value * len(used), 1.0),
-            effects=np.min([t.effects for t in used], axis=0),
+            effects=effects,
             chance=None if used[0].differs else used[0].p_value,
             noise=min(t.noise for t in used),
         ),
@@ -212,13 +215,19 @@ def _held_names(tested: TestedSource) -> tuple[str, ...]:
 
 
 def source_records(
-    tested: list[TestedSource], settings: SearchSettings, blamed: int | None = None
+    tested: list[TestedSource],
+    settings: SearchSettings,
+    blamed: int | None = None,
+    used: Sequence[TestedSource] = (),
 ) -> tuple[SourceRecord, ...]:
-    """What every source showed, and the hints that nothing could be asked of."""
+    """What every source showed, and the hints that nothing could be asked of.
+
+    ``blamed`` is the column that left in the environments of the sources ``used``, if one did.
+    """
     asked = {t.proposal.source for t in tested}
     silent = [column.name for column in settings.hints if column.name not in asked]
     return (
-        *(_record(t, settings, blamed) for t in tested),
+        *(_record(t, settings, blamed, t in used) for t in tested),
         *(_silent_record(name) for name in silent),
     )
 
@@ -228,8 +237,12 @@ def _silent_record(name: str) -> SourceRecord:
     return SourceRecord(name, HINTED, 1, 1.0, normal_score(1.0), None, False, sentence)
 
 
-def _record(tested: TestedSource, settings: SearchSettings, blamed: int | None) -> SourceRecord:
-    """What a source showed; ``blamed`` is the column that left on its account, where one did.
+def _record(
+    tested: TestedSource, settings: SearchSettings, blamed: int | None, decided: bool
+) -> SourceRecord:
+    """What a source showed; ``blamed`` is the column that left, where one did.
+
+    ``decided`` says whether it left in the environments of this source.
 
     Without one it is the column whose coefficient differs most surely: beside a shortcut that moves
     the coefficients of the causes move, too, and may do so more surely.
@@ -246,13 +259,13 @@ def _record(tested: TestedSource, settings: SearchSettings, blamed: int | None) 
             f"{settings.name(column)}, an effect of the target, follows from it in another way in "
             f"some of {count} environments"
         )
-    elif tested.noisy and blamed is not None:
+    elif tested.noisy and decided and blamed is not None:
         p_value, used = tested.noise, True
         what = f"{count} environments differ in the size of their noise"
     elif count < 2:
         what = "one environment, nothing to compare"
     else:
-        changes = "nothing changes beyond chance"
+        changes = f"nothing {'but the noise ' if tested.noisy else ''}changes beyond chance"
         if tested.p_value < THRESHOLDS.alpha:
             changes = "something may change, by less than three standard errors,"
         what = f"{changes} between its {count} environments; it has no effect"

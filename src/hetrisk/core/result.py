@@ -203,8 +203,8 @@ class SourceRecord:
     name : "environments", the name of a hint, or what was looked for in the rows themselves.
     kind : "named", "hinted", "visible" or "hidden".
     n_environments : of the partition that showed most.
-    p_value : that its environments share one regression, or one mechanism of an effect of the
-        target where only that is refuted; corrected for all partitions tried.
+    p_value : that its environments share one regression, corrected for all partitions tried; where
+        only that is refuted, one mechanism of an effect of the target, or noise of one size.
     score : the same as a normal score.
     column : the column it speaks against most, or None.
     used : whether it took part in the decision.

@@ -61,8 +61,8 @@ def _found(
         found = plain_result(rows, family, groups, settings, HOMOGENEOUS, NO_SHIFT)
     else:
         # Where no hint speaks the questions follow: all chances to be wrong share the level. Hints
-        # have had one, and where columns leave as much again for effects and for the noise.
-        times = 3.0 if FORMS[settings.form].leaves_columns else 1.0
+        # have had one, and where columns leave as much again for effects of the target.
+        times = 2.0 if FORMS[settings.form].leaves_columns else 1.0
         spent = times * level if settings.hints else 0.0
         found = search_inferred(rows, family, groups, settings, THRESHOLDS.alpha - spent)
     return replace(found, sources=(*source_records(tested, settings), *found.sources))

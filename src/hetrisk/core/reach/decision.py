@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import EQUAL, EXACT, TINY
 from hetrisk.core.numerics.multiplicity import p_text
+from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.choice import Choice, choose
 from hetrisk.core.reach.column_prices import column_prices
 from hetrisk.core.reach.curve import reach_curve
-from hetrisk.core.reach.forms import FORMS, Model, plain, refit_set
+from hetrisk.core.reach.forms import FORMS, Model, plain
 from hetrisk.core.reach.leave_one_out import leave_one_out
 from hetrisk.core.reach.population import one_population
 from hetrisk.core.reach.regret import Environments
@@ -31,6 +32,8 @@ from hetrisk.core.reach.sentences import (
     unpaid,
     unsteady,
 )
+from hetrisk.core.reach.set_errors import evaluate_sets
+from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -42,6 +45,7 @@ from hetrisk.core.result import (
 )
 from hetrisk.core.thresholds import THRESHOLDS
 
+EVEN: Constant[float] = 0.5  # share of resamples in which something pays as often as not
 # Squared error of a model: its columns, and its linear scores in place of them, if it has any.
 Measure = Callable[[BoolArray, FloatArray | None], float]
 
@@ -122,10 +126,11 @@ def decide(
         answer = replace(answer, **price(plain(choice.problem)))
     found, reason = answer.model, answer.reason
     scores = leave_one_out(environments, found.refit, names)
+    shifting = _shifting(choice, tests, groups)
     if answer.verdict == INVARIANT:
         reason = f"{reason} {contradiction(scores)}".strip()
-    elif _shifting(choice, tests, groups).any():
-        reason = f"{reason} {unpaid(_shifting(choice, tests, groups), groups, settings)}"
+    elif shifting.any() and (choice.varies & ~shifting).any():
+        reason = f"{reason} {unpaid(shifting, groups, settings)}"
     return Decision(
         support=found.support,
         coef=found.coef,
@@ -189,17 +194,21 @@ def _by_effects(
 ) -> _Answer | None:
     """Leave out effects of the target whose mechanism differs, where that pays; else None.
 
-    Each was tested by itself: that it leaves needs no second opinion from resamples.
+    Each was tested by itself: that it shifts needs no second opinion from resamples, and that it
+    pays is asked for more often than not.
     """
     left = _shifting(choice, tests, groups)
     if not left.any():
         return None
-    surely = p_text(float(tests.effects[left].min()))
-    what = (
-        "effects of the target that follow from it in another way in some of "
-        f"{len(choice.problem.environments.rows)} environments ({surely})"
+    several = len(np.unique(groups[left])) > 1
+    which = (
+        "effects of the target that follow" if several else "an effect of the target that follows"
     )
-    return _without(left, what, choice, price, groups, settings, agreement=0.0)
+    what = (
+        f"{which} from it in another way in some of {len(choice.problem.environments.rows)} "
+        f"environments ({p_text(float(tests.effects[left].min()))})"
+    )
+    return _without(left, what, choice, price, groups, settings, EVEN)
 
 
 def _by_population(
@@ -210,7 +219,7 @@ def _by_population(
     Which columns these are may hang on the rows: what has to hold on others is that it pays.
     """
     problem = choice.problem
-    if tests.chance is not None and tests.noise >= THRESHOLDS.sure:
+    if tests.chance is not None and not tests.noise < THRESHOLDS.sure:
         return None
     found = one_population(
         problem.cells, problem.environments, choice.met, choice.costs, problem.reach, groups
@@ -235,27 +244,33 @@ def _without(
     settings: SearchSettings,
     agreement: float,
 ) -> _Answer | None:
-    """Leave some columns out, where that pays, in a share of resamples at least; else None."""
+    """Leave some columns out, where that pays, in a share of resamples at least; else None.
+
+    Tests say what leaves: in resamples it does so where that pays, all of it or none.
+    """
     problem, stays = choice.problem, ~left & choice.varies
     if not stays.any():
         return None
     path = np.stack([~left, np.ones_like(left)])
     tried = resample_sets(problem.cells, problem.environments, path, path[:0], problem.reach)
-    model = FORMS["columns"].make(replace(problem, resampled=tried, at=0, full=1))
-    made = price(replace(model, refit=partial(refit_set, columns=model.support)))
+    model = FORMS["columns"].make(replace(problem, rivals=path, resampled=tried, at=0, full=1))
+    made = price(model)
     gain, worth = _worth(model, made["curve"], settings)
-    if made["curve"].break_even > settings.reach or gain <= 0 or model.agreement < agreement:
+    pays = made["curve"].break_even <= settings.reach and gain > 0
+    if not pays or model.agreement < agreement:
         return None
     reason = f"{out_of(left, choice.varies, groups, settings)}: {what}. {worth}"
-    return _Answer(**made, verdict=INVARIANT, reason=reason, stability=choice.stability)
+    stability = np.where(left, model.agreement, 0.0)
+    return _Answer(**made, verdict=INVARIANT, reason=reason, stability=stability)
 
 
 def _draw(choice: Choice, model: Model, unit: str, start: tuple[float, float] | None) -> ReachCurve:
     """The reach curve of a model; ``start`` as in `hetrisk.core.reach.curve.reach_curve`."""
     environments, reach = choice.problem.environments, choice.problem.reach
     # Of all sets met those that can be trusted, and the model's own.
-    own = choice.trusted | (choice.met == model.support).all(axis=1)
-    sets, costs = choice.met[own], choice.costs.some(own)
+    own = evaluate_sets(environments, model.support[None]).costs
+    sets = np.vstack([choice.met[choice.trusted], model.support])
+    costs = Costs.concatenated([choice.costs.some(choice.trusted), own])
     return reach_curve(environments, model.line, reach, sets, costs, model.lines, unit, start)
 
 
@@ -324,7 +339,9 @@ def _verdict(
 def _worth(model: Model, drawn: ReachCurve, settings: SearchSettings) -> tuple[float, str]:
     """What a model gains at the reach, and that beside its price in a sentence or two."""
     at = int(np.searchsorted(drawn.reach, settings.reach))
+    # Where plain ERM makes no error there is none to lower: what is left is rounding.
     gain = 1.0 - drawn.error[at] / max(drawn.error_erm[at], TINY)
+    gain = gain if gain > EQUAL and drawn.error_erm[at] ** 2 > EXACT else min(gain, 0.0)
     price = drawn.error[0] / max(drawn.error_erm[0], TINY) - 1.0
     cost = f"costs {price:.1%} more error" if price > 0 else "costs nothing"
     return gain, (

@@ -40,11 +40,7 @@ def effect_p_values(cells: CellMoments, n_targets: int, groups: IntArray) -> Flo
     effects = np.flatnonzero(_effects(held, groups))
     each = [_one_mechanism(_reversed(held, n_targets, int(j))) for j in effects]
     p_values[effects] = holm(np.array(each))
-    # Columns of one group leave together, whichever of them is to blame.
-    _, group = np.unique(groups, return_inverse=True)
-    smallest = np.ones(group.max(initial=-1) + 1)
-    np.minimum.at(smallest, group, p_values)
-    return smallest[group]
+    return p_values
 
 
 def _one_mechanism(cells: CellMoments) -> float:

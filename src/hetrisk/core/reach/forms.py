@@ -100,12 +100,6 @@ def refit_columns(rest: Environments, rivals: BoolArray, reach: float) -> FloatA
     return coef
 
 
-def refit_set(rest: Environments, columns: BoolArray) -> FloatArray:
-    """(m, p, t) the same columns in each of m resamples."""
-    coef: FloatArray = fit_set(rest, columns).coef[:, 0]
-    return coef
-
-
 def directions(problem: DecisionProblem) -> Model:
     """Shrink directions of all columns."""
     environments = problem.environments
@@ -140,7 +134,7 @@ def plain(problem: DecisionProblem) -> Model:
         problem.resampled.lines(problem.full, problem.full),
         1.0,
         "on all rows",
-        partial(refit_set, columns=full),
+        lambda rest: fit_set(rest, full).coef[:, 0],
     )
 
 

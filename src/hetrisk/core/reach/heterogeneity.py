@@ -125,28 +125,28 @@ def one_noise(cells: CellMoments, n_targets: int) -> float:
     """
     held = cells.held
     weight, square, gram = cells.weight[held], cells.square[held], cells.gram[held]
-    K, n_folds = weight.shape
-    if K < 2 or n_folds < 2:
-        return 1.0
+    # A fold that holds next to no rows of an environment says nothing about it.
+    holds = weight > ROUNDING * weight.sum(axis=1, keepdims=True)
+    draws = holds.sum(axis=1) - 1
     environments = environments_of(cells, n_targets)
-    p, rows = 1 + environments.n_columns, environments.rows
+    K, p, rows = len(weight), 1 + environments.n_columns, environments.rows
+    if K < 2 or (draws < 1).any() or (rows <= p).any():
+        return 1.0
     coef = fit_set(environments, np.ones(p - 1, dtype=bool)).coef[1:]
     line = np.concatenate([-coef, np.broadcast_to(np.eye(n_targets), (K, n_targets, n_targets))], 1)
     # (K, F) sums of squared residuals about the environment's own fit, over all targets.
     squares = np.maximum(np.einsum("kit,kfij,kjt->kf", line, gram, line), 0.0)
-    variance = _variance(environments, squares.sum(axis=1) / weight.sum(axis=1), p)
-    # A target that the columns determine, or folds without rows: nothing to compare.
-    if np.any(variance <= EXACT) or np.any(weight <= 0.0):
+    own = squares.sum(axis=1) / weight.sum(axis=1)
+    if (own <= EXACT).any():  # the columns determine the target
         return 1.0
-    own_rows = weight**2 / square
-    off = squares / (weight * variance[:, None]) - 1.0
-    scatter = (own_rows * off**2).mean(axis=1) * n_folds / (n_folds - 1.0)
-    precision = rows / np.maximum(scatter, scatter.mean())
-    log = np.log(variance)
+    off = np.divide(squares, weight * own[:, None], out=np.ones_like(squares), where=holds) - 1.0
+    own_rows = np.divide(weight**2, square, out=np.zeros_like(weight), where=holds)
+    scatter = (own_rows * off**2).sum(axis=1) / draws
+    precision = (rows - p) / np.maximum(scatter, scatter.mean())
+    log = np.log(_variance(environments, own, p))
     about = log - precision @ log / precision.sum()
-    statistic = float(precision @ about**2) / (K - 1)
-    # The scatter is known from K (F - 1) draws, not exactly: F in place of chi-squared.
-    return float(fdtrc(K - 1, K * (n_folds - 1), statistic))
+    # The scatter is known from so many draws, not exactly: F in place of chi-squared.
+    return float(fdtrc(K - 1, draws.sum(), float(precision @ about**2) / (K - 1)))
 
 
 def _variance(environments: Environments, own: FloatArray, p: int) -> FloatArray:

@@ -76,6 +76,7 @@ def one_population(
     nested = _able(evaluate_path(environments, path).costs, len(path) - 1, reach)
     p_values = np.zeros(len(path))
     p_values[nested] = [test(path[i]) for i in nested]
+    p_values[0] = test(path[0])
     tried = resample_sets(cells, environments, path, path[:0], reach)
     at = tried.within_errors(p_values >= THRESHOLDS.alpha)
     return PopulationSet(path[at], float(p_values[at]))
@@ -85,4 +86,5 @@ def _able(costs: Costs, full: int, reach: float) -> IntArray:
     """Numbers of the sets that take most of what moves along, and err less than number ``full``."""
     quiet = costs.noise_gap <= (1.0 - THRESHOLDS.removed) * costs.noise_gap[full]
     expected = costs.expected(reach)
-    return np.flatnonzero(costs.cured(full) & quiet & (expected < expected[full]))
+    cured = costs.left_beyond(full) <= 0.0
+    return np.flatnonzero(cured & quiet & (expected < expected[full]))

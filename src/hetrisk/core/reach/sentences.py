@@ -76,8 +76,8 @@ def unpaid(left: BoolArray, groups: IntArray, settings: SearchSettings) -> str:
     several = len(np.unique(groups[left])) > 1
     follow, them = ("follow", "them") if several else ("follows", "it")
     return (
-        f"{listed(left, groups, settings)} {follow} from the target in another way in some "
-        f"environments, but leaving {them} out does not pay at reach {settings.reach:g}."
+        f"Yet {listed(left, groups, settings)} {follow} from the target in another way in some of "
+        f"them; leaving {them} out does not surely pay at reach {settings.reach:g}."
     )
 
 
