@@ -66,6 +66,9 @@ def one_population(
     it columns are taken back, those that cost least first, as long as all of this holds and the
     error is within two standard errors of the least (over resamples).
     """
+    # Of too few rows nothing can be said, as of a table: anything passes for one population.
+    if environments.rows.min() < THRESHOLDS.fewest_rows * (1 + environments.n_columns):
+        return None
     test = partial(population_p_value, cells, environments.n_targets)
     able = _able(costs, int(sets.all(axis=1).argmax()), reach)
     best = able[np.argsort(costs.expected(reach)[able], kind="stable")][:TRIED]
