@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -117,14 +115,14 @@ def decide(
     measure : measures the error where nothing shifts, for labels (`hetrisk.core.reach.brier`).
     """
     choice = choose(cells, environments, groups, settings)
-    price = partial(_priced, choice, unit=unit, measure=measure)
+    price = _pricing(choice, unit, measure)
     answer = _by_regret(choice, price, tests, groups, settings)
     for rule in (_by_effects, _by_population) if FORMS[settings.form].leaves_columns else ():
         if answer.verdict != INVARIANT:
             answer = rule(choice, price, tests, groups, settings) or answer
     if answer.verdict != INVARIANT:
-        answer = replace(answer, **price(plain(choice.problem)))
-    found, reason = answer.model, answer.reason
+        answer = replace(answer, priced=price(plain(choice.problem)))
+    found, reason = answer.priced.model, answer.reason
     scores = leave_one_out(environments, found.refit, names)
     shifting = _shifting(choice, tests, groups)
     if answer.verdict == INVARIANT:
@@ -137,7 +135,7 @@ def decide(
         verdict=answer.verdict,
         reason=reason,
         evidence=_evidence(choice, found.support, tests, groups, settings),
-        curve=answer.curve,
+        curve=answer.priced.curve,
         stability=answer.stability,
         agreement=found.agreement,
         leave_one_out=scores,
@@ -145,25 +143,35 @@ def decide(
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """A model with its curve, and whether it is to be used."""
+class _Priced:
+    """A model and its curve."""
 
     model: Model
     curve: ReachCurve
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A model with its curve, and whether it is to be used."""
+
+    priced: _Priced
     verdict: str
     reason: str
     stability: FloatArray
 
 
-Price = Callable[[Model], dict[str, Any]]
+Price = Callable[[Model], _Priced]
 
 
-def _priced(
-    choice: Choice, model: Model, unit: str, measure: Measure | None = None
-) -> dict[str, Any]:
-    """A model and its curve."""
-    start = None if measure is None else _start(measure, model, plain(choice.problem))
-    return {"model": model, "curve": _draw(choice, model, unit, start)}
+def _pricing(choice: Choice, unit: str, measure: Measure | None) -> Price:
+    """What draws the curve of a model; the error of plain ERM is measured once."""
+    base = None if measure is None else measure(plain(choice.problem).support, None)
+
+    def price(model: Model) -> _Priced:
+        start = None if measure is None or base is None else (_error(measure, model, base), base)
+        return _Priced(model, _draw(choice, model, unit, start))
+
+    return price
 
 
 def _by_regret(
@@ -174,12 +182,12 @@ def _by_regret(
     made = price(form.make(choice.problem))
     if tests.chance is not None:
         reason = not_sure(len(choice.problem.environments.rows), tests.chance)
-        return _Answer(**made, verdict=HOMOGENEOUS, reason=reason, stability=nothing)
+        return _Answer(made, HOMOGENEOUS, reason, nothing)
     stability = choice.stability if form.leaves_columns else nothing
-    verdict, reason = _verdict(made["model"], made["curve"], stability, choice, groups, settings)
+    verdict, reason = _verdict(made, stability, choice, groups, settings)
     if form.leaves_columns and choice.refused:
         reason = f"{reason} {refused(choice.varies & ~choice.wanted, groups, settings)}"
-    return _Answer(**made, verdict=verdict, reason=reason, stability=stability)
+    return _Answer(made, verdict, reason, stability)
 
 
 def _shifting(choice: Choice, tests: Tests, groups: IntArray) -> BoolArray:
@@ -255,13 +263,12 @@ def _without(
     tried = resample_sets(problem.cells, problem.environments, path, path[:0], problem.reach)
     model = FORMS["columns"].make(replace(problem, rivals=path, resampled=tried, at=0, full=1))
     made = price(model)
-    gain, worth = _worth(model, made["curve"], settings)
-    pays = made["curve"].break_even <= settings.reach and gain > 0
+    gain, worth = _worth(made, settings)
+    pays = made.curve.break_even <= settings.reach and gain > 0
     if not pays or model.agreement < agreement:
         return None
     reason = f"{out_of(left, choice.varies, groups, settings)}: {what}. {worth}"
-    stability = np.where(left, model.agreement, 0.0)
-    return _Answer(**made, verdict=INVARIANT, reason=reason, stability=stability)
+    return _Answer(made, INVARIANT, reason, np.where(left, model.agreement, 0.0))
 
 
 def _draw(choice: Choice, model: Model, unit: str, start: tuple[float, float] | None) -> ReachCurve:
@@ -294,17 +301,15 @@ def _evidence(
     )
 
 
-def _start(measure: Measure, model: Model, plain: Model) -> tuple[float, float]:
-    """Squared errors of a model and of plain ERM, which is measured once where it is the model."""
-    base = measure(plain.support, None)
+def _error(measure: Measure, model: Model, plain: float) -> float:
+    """Squared error of a model where nothing shifts; that of plain ERM is known."""
     if model.support.all() and not model.dense:
-        return base, base
-    return measure(model.support, model.coef if model.dense else None), base
+        return plain
+    return measure(model.support, model.coef if model.dense else None)
 
 
 def _verdict(
-    found: Model,
-    drawn: ReachCurve,
+    made: _Priced,
     stability: FloatArray,
     choice: Choice,
     groups: IntArray,
@@ -312,8 +317,9 @@ def _verdict(
 ) -> tuple[str, str]:
     """The verdict, and why: what leaves and what that is worth, or what speaks for plain ERM."""
     varies, form = choice.varies, FORMS[settings.form]
+    found, drawn = made.model, made.curve
     left = varies & ~found.support
-    gain, worth = _worth(found, drawn, settings)
+    gain, worth = _worth(made, settings)
     differs = f"{len(choice.problem.environments.rows)} environments differ beyond chance"
     if not (found.support & varies).any():
         return UNSTABLE, f"{differs}, and no column predicts alike in all of them."
@@ -336,8 +342,9 @@ def _verdict(
     return INVARIANT, f"{what}: {differs}. {worth}"
 
 
-def _worth(model: Model, drawn: ReachCurve, settings: SearchSettings) -> tuple[float, str]:
+def _worth(made: _Priced, settings: SearchSettings) -> tuple[float, str]:
     """What a model gains at the reach, and that beside its price in a sentence or two."""
+    model, drawn = made.model, made.curve
     at = int(np.searchsorted(drawn.reach, settings.reach))
     # Where plain ERM makes no error there is none to lower: what is left is rounding.
     gain = 1.0 - drawn.error[at] / max(drawn.error_erm[at], TINY)
