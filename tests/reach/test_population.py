@@ -1,5 +1,7 @@
 """Without which columns is y one population? Noise of one size, sets that pass, what follows."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity, one
 from hetrisk.core.reach.population import one_population, population_p_value
 from hetrisk.core.thresholds import THRESHOLDS
 from hetrisk.datasets import load_task
+from hetrisk.estimators.base import UnstableWarning
 from reach.made import cells_of, table
 
 
@@ -135,6 +138,20 @@ def test_where_everything_moves_there_is_no_such_set():
     slopes, sizes = rng.standard_normal((3, 4)), np.array([0.5, 1.0, 2.0])
     y = (X * slopes[codes]).sum(axis=1) + sizes[codes] * rng.standard_normal(3000)
     assert found_in(X, y, codes) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_all_of_many_relations_move_half_of_the_columns_are_not_to_blame(seed):
+    """Leaving most columns out hides what moves behind noise, and takes its share along."""
+    rng = np.random.default_rng(seed)
+    codes, slopes = rng.integers(0, 5, 5000), 0.2 * rng.standard_normal((5, 60))
+    X = rng.standard_normal((5000, 60))
+    noise = np.linspace(0.5, 2.0, 5)[codes] * rng.standard_normal(5000)
+    y = X[:, :30].sum(axis=1) + (X * slopes[codes]).sum(axis=1) + noise
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnstableWarning)
+        model = HRMRegressor().fit(X, y, environments=codes)
+    assert model.support_.all()
 
 
 def test_environments_that_differ_in_their_noise_alone_leave_every_column_in():

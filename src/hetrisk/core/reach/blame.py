@@ -33,15 +33,20 @@ def evenly_left(n_columns: int, n_contrasts: int) -> FloatArray:
     return left
 
 
-def left_by_all(environments: Environments, sets: BoolArray, groups: IntArray) -> FloatArray:
-    """(m,) share of the regret that sets of columns (m, d) would leave if all relations moved.
+def missing(environments: Environments, sets: BoolArray, groups: IntArray) -> tuple[IntArray, int]:
+    """(m,) how many columns are missing in sets of them (m, d), and how many there are.
 
     Columns of one group count as one; those that never vary do not count.
     """
     varies = np.diag(environments.pooled)[1 : 1 + environments.n_columns] > 0
     first = np.unique(np.where(varies, groups, -1), return_index=True)[1]
     first = first[varies[first]]
+    return (~sets[:, first]).sum(axis=1), len(first)
+
+
+def left_by_all(environments: Environments, sets: BoolArray, groups: IntArray) -> FloatArray:
+    """(m,) share of the regret that sets of columns (m, d) would leave if all relations moved."""
     n_contrasts = len(environments.rows) - len(np.unique(environments.partition))
-    missing = (~sets[:, first]).sum(axis=1)
-    left: FloatArray = evenly_left(len(first), n_contrasts)[missing]
+    count, together = missing(environments, sets, groups)
+    left: FloatArray = evenly_left(together, n_contrasts)[count]
     return left

@@ -18,6 +18,7 @@ import numpy as np
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, IntArray
+from hetrisk.core.reach.blame import missing
 from hetrisk.core.reach.columns import take_back_path
 from hetrisk.core.reach.heterogeneity import heterogeneity, one_noise
 from hetrisk.core.reach.regret import Environments
@@ -62,7 +63,9 @@ def one_population(
     """Of sets of columns (n, d), the one with the least E_k given which y is one population.
 
     Without it most of the regret must be gone, and most of what noise differs by; it must err less
-    at the reach than all columns, which are one of the sets. None where there is no such set. From
+    at the reach than all columns, which are one of the sets. And at least as many columns stay as
+    leave: where most of them have to, it is not columns that are to blame, and what moves may only
+    be hidden behind the noise of those that are gone. None where there is no such set. From
     it columns are taken back, those that cost least first, as long as all of this holds and the
     error is within two standard errors of the least (over resamples).
     """
@@ -70,13 +73,14 @@ def one_population(
     if environments.rows.min() < THRESHOLDS.fewest_rows * (1 + environments.n_columns):
         return None
     test = partial(population_p_value, cells, environments.n_targets)
-    able = _able(costs, int(sets.all(axis=1).argmax()), reach)
+    minor = partial(_minor, environments, groups=groups)
+    able = _able(costs, int(sets.all(axis=1).argmax()), reach, minor(sets))
     best = able[np.argsort(costs.expected(reach)[able], kind="stable")][:TRIED]
     start = next((i for i in best if test(sets[i]) >= THRESHOLDS.alpha), None)
     if start is None:
         return None
     path = take_back_path(environments, reach, groups, sets[start])
-    nested = _able(evaluate_path(environments, path).costs, len(path) - 1, reach)
+    nested = _able(evaluate_path(environments, path).costs, len(path) - 1, reach, minor(path))
     p_values = np.zeros(len(path))
     p_values[nested] = [test(path[i]) for i in nested]
     p_values[0] = test(path[0])
@@ -85,9 +89,16 @@ def one_population(
     return PopulationSet(path[at], float(p_values[at]))
 
 
-def _able(costs: Costs, full: int, reach: float) -> IntArray:
+def _minor(environments: Environments, sets: BoolArray, groups: IntArray) -> BoolArray:
+    """(m,) sets in which at most half of the columns are missing."""
+    count, together = missing(environments, sets, groups)
+    few: BoolArray = 2 * count <= together
+    return few
+
+
+def _able(costs: Costs, full: int, reach: float, allowed: BoolArray) -> IntArray:
     """Numbers of the sets that take most of what moves along, and err less than number ``full``."""
     quiet = costs.noise_gap <= (1.0 - THRESHOLDS.removed) * costs.noise_gap[full]
     expected = costs.expected(reach)
     cured = costs.left_beyond(full) <= 0.0
-    return np.flatnonzero(cured & quiet & (expected < expected[full]))
+    return np.flatnonzero(allowed & cured & quiet & (expected < expected[full]))
