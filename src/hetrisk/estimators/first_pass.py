@@ -1,9 +1,10 @@
 """Scale, reference and moments of named environments, from one pass over the rows in memory.
 
-Sums of products keep their digits where columns are near zero and of order one, but what the
-columns' units are is known after a pass only. So the sums are taken in the units of a few rows;
-the centre and spread of all rows follow from them, and the moments of the environments are moved
-to these. Where that would cost digits, nothing is given, and a second pass is made.
+Sums of products keep their digits where columns are near zero, in whatever unit, but where the
+columns lie is known after a pass only. So columns that a few rows show to be far from zero have the
+centre of these taken off; the centre and spread of all rows follow from the sums, and the moments
+of the environments are moved to these. Where that would cost digits, nothing is given, and a second
+pass is made.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from hetrisk.core.numerics.spread import MODERATE, ColumnSpread, column_spread, 
 from hetrisk.core.result import NamedEnvironments
 from hetrisk.core.sources.levels import n_folds
 from hetrisk.core.sources.named import assignment
-from hetrisk.estimators.scales import Scale, scale_of
+from hetrisk.estimators.scales import Scale
 
-FEW = 1000  # rows whose centre and spread the sums are taken in
+FEW = 1000  # rows that are looked at first
+NEAR = 10.0  # spreads from zero up to which a column may lie: squares lose two of sixteen digits
 LARGER = 4  # times as large as usual are the blocks: each environment and fold is a product
-FAR = 100.0  # spreads from there to the centre of all rows that cost too many digits
+FAR = 100.0  # spreads from the centre of the few to that of all rows that cost too many digits
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Sums:
     n : rows.
     low, high : (p,) extremes.
     indicator : (p,) columns of zeros and ones.
-    cells : moments of every environment and fold, in units of a few rows.
+    cells : moments of every environment and fold, less the centre of a few rows.
     """
 
     n: int
@@ -58,16 +60,15 @@ class Sums:
 
 @dataclass(frozen=True)
 class FirstPass:
-    """The profile of all rows, and the moments of the environments in units of a few of them."""
+    """The profile of all rows, and the moments of the environments less a ``centre`` (p,)."""
 
     profile: Profile
     cells: CellMoments
-    near: Scale
+    centre: FloatArray
 
     def standardised(self, scale: Scale) -> CellMoments:
         """The moments on the scale of all rows."""
-        centre = (scale.centre - self.near.centre) / self.near.spread
-        return self.cells.moved(centre, scale.divisor / self.near.spread)
+        return self.cells.moved(scale.centre - self.centre, scale.divisor)
 
 
 def first_pass(rows: Blocks, family: Family, labels: NamedEnvironments | None) -> FirstPass | None:
@@ -79,14 +80,15 @@ def first_pass(rows: Blocks, family: Family, labels: NamedEnvironments | None) -
     few = column_spread(rows.strided(FEW))
     if np.abs(few.exponent).max() > 0:  # numbers whose squares may not be doubles
         return None
-    near = scale_of(few)
-    cells = CellPass(family, assignment(labels), n_folds(len(labels.names)), _units(near))
+    centre = np.where(np.abs(few.centre) > NEAR * few.spread, few.centre, 0.0)
+    folds = n_folds(len(labels.names))
+    cells = CellPass(family, assignment(labels), folds, np.append(0.0, centre))
     found = rows.in_larger_blocks(LARGER).sum(_Pass(cells))
-    spread = _spread(found, near)
+    spread = _spread(found, centre)
     if spread is None:
         return None
     profile = Profile(found.n, spread, spread, found.indicator, np.zeros(0))
-    return FirstPass(profile, found.cells, near)
+    return FirstPass(profile, found.cells, centre)
 
 
 @dataclass(frozen=True)
@@ -100,12 +102,7 @@ class _Pass:
             return Sums(len(rows), low, high, indicators(rows, low, high), self.cells(rows))
 
 
-def _units(near: Scale) -> tuple[FloatArray, FloatArray]:
-    """(q,) centre and divisor of the constant and the columns."""
-    return np.append(0.0, near.centre), np.append(1.0, near.spread)
-
-
-def _spread(found: Sums, near: Scale) -> ColumnSpread | None:
+def _spread(found: Sums, centre: FloatArray) -> ColumnSpread | None:
     """Spread of the columns over all rows; None where digits would be lost."""
     size = np.maximum(np.abs(found.low), np.abs(found.high))
     if not (size < 2.0**MODERATE).all():
@@ -116,8 +113,8 @@ def _spread(found: Sums, near: Scale) -> ColumnSpread | None:
     spread = ColumnSpread(
         n,
         np.zeros(len(mean), dtype=np.int64),
-        near.centre + near.spread * mean,
-        near.spread**2 * scatter,
+        centre + mean,
+        scatter,
         found.low,
         found.high,
     )

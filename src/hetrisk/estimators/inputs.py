@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_sample_weight,
+    assert_all_finite,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -75,7 +76,15 @@ def as_blocks(
     X = encoded(estimator, X, reset=reset)
     # Single precision stays as it is: blocks are converted one by one, the table never.
     dtypes = [np.float64, np.float32]
-    X = validate_data(estimator, X, reset=reset, dtype=dtypes, ensure_min_samples=min_rows)
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=dtypes,
+        ensure_min_samples=min_rows,
+        ensure_all_finite=False,
+    )
+    _refuse_infinite(estimator, X)
     y = _labels(y) if labels else _numbers(y)
     check_consistent_length(X, y)
     weight = None
@@ -104,6 +113,20 @@ def by_features(
 
 def _of_features(rows: Rows, function: Callable[[FloatArray], np.ndarray]) -> np.ndarray:
     return function(rows.X)
+
+
+def _refuse_infinite(estimator: BaseEstimator, X: np.ndarray) -> None:
+    """Refuse features that are missing or infinite, as `validate_data` would."""
+    # One pass on two threads; only where a sum is no number is every entry looked at.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = ArrayBlocks(X, np.broadcast_to(0.0, len(X))).sum(_total)
+    if not np.isfinite(total):
+        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+
+
+def _total(rows: Rows) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):  # on whichever thread
+        return float(rows.X.sum())
 
 
 def _numbers(y: Any) -> np.ndarray:

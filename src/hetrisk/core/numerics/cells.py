@@ -130,12 +130,12 @@ def cell_moments(
 
 @dataclass(frozen=True)
 class CellPass:
-    """The moments of a block of rows; in ``units``, (q,) centre and divisor of z, if there are."""
+    """The moments of a block of rows; of z less a ``centre`` (q,), if there is one."""
 
     family: Family
     assignment: Assignment
     n_folds: int
-    units: tuple[FloatArray, FloatArray] | None = None
+    centre: FloatArray | None = None
 
     def __call__(self, rows: Rows) -> CellMoments:
         """Sum over the rows of every environment and fold."""
@@ -157,11 +157,10 @@ class CellPass:
     def _columns(self, rows: Rows) -> FloatArray:
         """(n, q) z = (1, x, y)."""
         Z = np.column_stack([np.ones(len(rows)), rows.X, self.family.targets(rows.y)])
-        if self.units is None:
+        if self.centre is None or not self.centre.any():
             return Z
         wide, n_wide = wide_view(np.ascontiguousarray(Z))
-        wide -= np.tile(self.units[0], n_wide)
-        wide *= np.tile(1.0 / self.units[1], n_wide)
+        wide -= np.tile(self.centre, n_wide)
         return wide.reshape(Z.shape)
 
     def _shaped(self, weight: FloatArray, square: FloatArray, gram: FloatArray) -> CellMoments:
