@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hetrisk import HRMRegressor
+from hetrisk.core import given as carried
 from hetrisk.core import search
 from hetrisk.core.thresholds import THRESHOLDS
 
@@ -16,39 +17,45 @@ def one_population(n, d, seed=0):
 
 @pytest.fixture
 def levels(monkeypatch):
-    """Levels at which what rows carry was tested, and at which the questions were asked."""
+    """Level of each kind of test that a fit makes, and that at which the questions are asked."""
     seen = {}
-    test, ask = search.test_sources, search.search_inferred
 
-    def tested(rows, family, groups, settings, level):
-        # For regressions of the target and mechanisms of its effects; named, for its noise, too.
-        times = 3.0 if settings.environments else 2.0
-        seen["carried"] = times * level if settings.hints or settings.environments else 0.0
-        return test(rows, family, groups, settings, level)
+    def counted(name):
+        function = getattr(carried, name)
+
+        def once(*arguments):
+            seen[name] = THRESHOLDS.sure
+            return function(*arguments)
+
+        return once
+
+    for name in ("heterogeneity", "effect_p_values", "one_noise"):
+        monkeypatch.setattr(carried, name, counted(name))
+    ask = search.search_inferred
 
     def asked(rows, family, groups, settings, level):
-        seen["asked"] = level
+        seen["questions"] = level
         return ask(rows, family, groups, settings, level)
 
-    monkeypatch.setattr(search, "test_sources", tested)
     monkeypatch.setattr(search, "search_inferred", asked)
     return seen
 
 
-@pytest.mark.parametrize("given", ["nothing", "environments", "hints", "both"])
-def test_all_tests_of_a_fit_share_one_level(levels, given):
+@pytest.mark.parametrize("side", ["nothing", "environments", "hints", "both"])
+def test_all_tests_of_a_fit_share_one_level(levels, side):
     X, y, codes = one_population(300, 3)
-    side = {
+    given = {
         "nothing": {},
         "environments": {"environments": codes},
         "hints": {"hints": codes},
         "both": {"environments": codes, "hints": codes},
-    }[given]
-    model = HRMRegressor().fit(X, y, **side)
+    }[side]
+    model = HRMRegressor().fit(X, y, **given)
     assert model.verdict_ == "homogeneous"
-    spent = sum(levels.values())
+    if side == "hints":  # the noise along a hint counts only where something else differs
+        del levels["one_noise"]
     # What rows carry is asked for more certainty: where nothing else is asked, some is not spent.
-    asked = "environments" not in side
+    spent, asked = sum(levels.values()), "environments" not in given
     assert spent == pytest.approx(THRESHOLDS.alpha if asked else 3.0 * THRESHOLDS.sure)
     assert 3.0 * THRESHOLDS.sure < THRESHOLDS.alpha
 

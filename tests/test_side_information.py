@@ -353,7 +353,7 @@ def test_intervals_are_named_by_the_values_they_hold():
 def test_environments_that_do_not_differ_ask_no_resample():
     X, y, _ = rows()
     model = HRMRegressor().fit(X, y, environments=np.arange(len(y)) % 2)
-    assert "do not differ beyond chance" in model.verdict_reason_
+    assert "does not differ beyond chance" in model.verdict_reason_
     assert model.n_resamples_ == 0
     assert not model.stability_.any()
 

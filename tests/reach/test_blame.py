@@ -111,7 +111,7 @@ def test_a_difference_that_is_not_known_to_a_third_of_itself_is_not_multiplied()
     assert THRESHOLDS.sure < p_value < THRESHOLDS.alpha
     assert model.verdict_ == "homogeneous"
     assert model.support_.all()
-    assert "differ by less than three standard errors" in model.verdict_reason_
+    assert "differs by less than three standard errors" in model.verdict_reason_
     hinted = HRMRegressor(reach=10.0).fit(X, y, hints=codes.astype(str))
     sentence = hinted.sources_[0].sentence
     assert "something may change, by less than three standard errors" in sentence

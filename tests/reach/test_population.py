@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.core.reach import population as module
+from hetrisk.core.reach.choice import _taken_back
 from hetrisk.core.reach.columns import choose_columns
 from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity, one_noise
-from hetrisk.core.reach.population import one_population, population_p_value
+from hetrisk.core.reach.population import one_population, passes, population_p_value
+from hetrisk.core.reach.resampling import ResampledSets
+from hetrisk.core.reach.rules import EVEN
+from hetrisk.core.reach.set_errors import SetErrors
+from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.thresholds import THRESHOLDS
 from hetrisk.datasets import load_task
 from hetrisk.estimators.base import UnstableWarning
@@ -129,6 +135,67 @@ def test_the_set_that_is_found_passes_and_holds_the_causes():
     found = found_in(*shortcuts())
     assert found.columns.tolist() == [True] * 3 + [False] * 3
     assert found.p_value >= THRESHOLDS.alpha
+
+
+def test_of_environments_with_few_rows_a_coefficient_nothing_is_said():
+    X, y, codes = shortcuts(n=96)  # 32 rows an environment, 7 coefficients: fewer than five each
+    assert found_in(X, y, codes) is None
+    cells = [cells_of(X, y, codes)]
+    environments, causes = environments_of(cells[0], 1), np.arange(6) < 3
+    assert population_p_value(cells, 1, causes) > THRESHOLDS.alpha
+    assert passes(cells, environments, causes) == 0.0
+    X, y, codes = shortcuts(n=120)
+    cells = [cells_of(X, y, codes)]
+    assert passes(cells, environments_of(cells[0], 1), causes) > THRESHOLDS.alpha
+
+
+def costs_of(noise_gap, mean):
+    """Three sets, the last of them all columns: the first errs least."""
+    return Costs(np.array([2.0, 2.0, 1.0]), noise_gap, 2.0 * mean, mean)
+
+
+def test_a_set_must_take_most_of_the_regret_and_most_of_the_noise_along():
+    every, gone = np.ones(3, dtype=bool), np.array([0.2, 0.2, 1.0])
+    for stays, able in ((gone, [0, 1]), (np.array([0.3, 0.2, 1.0]), [1])):
+        assert module._able(costs_of(stays, gone), 2, 4.0, every).tolist() == able
+        assert module._able(costs_of(gone, stays), 2, 4.0, every).tolist() == able
+    assert module._able(costs_of(gone, gone), 2, 4.0, ~every).tolist() == []
+
+
+def nested(count, at):
+    """Sets that all cost the same: all columns but fewer and fewer; an answer up to ``at``."""
+    sets = np.tri(count, 6, 6 - count, dtype=bool)
+    same = np.ones((50, count))
+    return ResampledSets(sets, 4.0, SetErrors(same, same, same[..., None], same[..., None], same))
+
+
+@pytest.mark.parametrize(("one", "at"), [({0, 1, 2, 3}, 3), ({0, 1}, 1), ({0}, 0), (set(), 3)])
+def test_no_column_is_taken_back_that_makes_several_populations_of_one(one, at):
+    resampled = nested(5, 4)
+    numbers = {row.tobytes(): i for i, row in enumerate(resampled.sets)}
+    between = np.arange(5) < 4
+    found = _taken_back(resampled, between, lambda s: float(numbers[s.tobytes()] in one))
+    assert found == at
+
+
+def copies(seed, gap):
+    """Six readings of one measurement of y, fainter by ``gap`` in one half, beside ten causes."""
+    rng = np.random.default_rng(seed)
+    codes, X = np.arange(1200) % 2, rng.standard_normal((1200, 10))
+    y = X @ rng.uniform(-1.0, 1.0, 10) + rng.standard_normal(1200)
+    measured = (1.0 - gap * codes) * y + 0.5 * rng.standard_normal(1200)
+    measured += 0.6 * X[:, 0] - 0.6 * X[:, 1]
+    return np.column_stack([X, measured[:, None] + 0.7 * rng.standard_normal((1200, 6))]), y, codes
+
+
+@pytest.mark.parametrize(("seed", "gap"), [(0, 0.4), (2, 0.33), (3, 0.33)])
+def test_columns_given_which_y_is_one_population_may_leave_as_often_as_not(seed, gap):
+    """Which of several readings leave hangs on the rows; that y is one population does not."""
+    model = HRMRegressor().fit(*(made := copies(seed, gap))[:2], environments=made[2])
+    assert np.array_equal(model.support_, np.arange(16) < 10)
+    assert "with noise of one size" in model.verdict_reason_
+    often = model.stability_[10:]
+    assert EVEN <= often.min() < THRESHOLDS.agreement
 
 
 def test_where_everything_moves_there_is_no_such_set():

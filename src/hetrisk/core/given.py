@@ -25,12 +25,13 @@ from hetrisk.core.pricing import (
     step,
 )
 from hetrisk.core.reach.brier import BrierScores
-from hetrisk.core.reach.decision import Decision, Measure, Tests, decide
+from hetrisk.core.reach.decision import Decision, Measure, decide
 from hetrisk.core.reach.effects import effect_p_values
 from hetrisk.core.reach.forms import FORMS
 from hetrisk.core.reach.heterogeneity import Heterogeneity, heterogeneity, one_noise
-from hetrisk.core.reach.regret import Environments, combined
+from hetrisk.core.reach.regret import combined
 from hetrisk.core.reach.resampling import RESAMPLES
+from hetrisk.core.reach.rules import Tests
 from hetrisk.core.result import (
     INVARIANT,
     SearchResult,
@@ -48,8 +49,8 @@ class TestedSource:
     """A source and the partition of it that differs most.
 
     ``p_value`` is that of one regression, ``effects`` (d,) those of one mechanism for each effect
-    of the target (one for other columns), ``noise`` that of noise of one size; all are corrected,
-    and held against ``level``.
+    of the target (one for other columns), ``noise`` that of noise of one size; all are corrected
+    for the number of sources, the first for that of partitions as well, and held against ``level``.
     """
 
     proposal: Proposal
@@ -132,22 +133,26 @@ def decide_given(
 ) -> SearchResult:
     """Decide by regret in the environments of the sources ``used``, of all that were ``tested``.
 
-    Regret is extrapolated in environments whose regressions differ; others only say which effects
-    shift, and what that is worth where no source has such environments.
+    Those whose regressions differ decide together. Where they leave nothing out, those along which
+    only effects of the target shift are heard by themselves.
     """
-    effects = np.min([t.effects for t in used], axis=0)
-    used = [t for t in used if t.differs] or used
-    environments = combined([t.found.environments for t in used])
-    decision = _decision(rows, family, groups, settings, used, environments, effects)
+    first = [t for t in used if t.differs] or used
+    apart = [t for t in used if t not in first]
+    used, decision = first, _decision(rows, family, groups, settings, first)
+    if apart and decision.verdict != INVARIANT:
+        other = _decision(rows, family, groups, settings, apart)
+        if other.verdict == INVARIANT:
+            used, decision = apart, other
+    count = sum(len(t.found.environments.rows) for t in used)
     # What other rows are placed by: the named environments, or the hint that differs most surely.
-    first = min(used, key=lambda t: (t.proposal.kind != NAMED, t.p_value))
+    surest = min(used, key=lambda t: (t.proposal.kind != NAMED, t.p_value))
     linear = family.closed_form
     shrunk = not FORMS[settings.form].leaves_columns and decision.verdict == INVARIANT
     return SearchResult(
         support=decision.support,
         gates=decision.support.astype(np.float64),
-        partition=_partition(rows, family, first),
-        environment_names=first.proposal.names,
+        partition=_partition(rows, family, surest),
+        environment_names=surest.proposal.names,
         evidence=decision.evidence,
         sources=source_records(tested, settings, _blamed(decision), used),
         curve=decision.curve,
@@ -157,11 +162,11 @@ def decide_given(
         leave_one_out=decision.leave_one_out,
         verdict=decision.verdict,
         reason=decision.reason,
-        history=(step(decision.support, len(environments.rows), decision.curve, settings),),
+        history=(step(decision.support, count, decision.curve, settings),),
         # For labels the linear model only chooses; the estimator refits a logistic one.
         coef=decision.coef[1:, 0] if linear else None,
         intercept=float(decision.coef[0, 0]) if linear else None,
-        moments=first.proposal.merged.cells.moments(1) if linear else None,
+        moments=surest.proposal.merged.cells.moments(1) if linear else None,
         directions=decision.coef[1:] if shrunk else None,
         offsets=decision.coef[0] if shrunk else None,
     )
@@ -173,19 +178,17 @@ def _decision(
     groups: IntArray,
     settings: SearchSettings,
     used: list[TestedSource],
-    environments: Environments,
-    effects: FloatArray,
 ) -> Decision:
-    """Hand the environments of all sources to `decide`, side by side."""
+    """Hand the environments of some sources to `decide`, side by side."""
     names = tuple(name for t in used for name in _held_names(t))
     # A column is doubted by whichever source doubts it most, corrected for their number below.
     p_value = np.min([t.found.column_p_values for t in used], axis=0)
     return decide(
         [t.proposal.merged.cells for t in used],
-        environments,
+        combined([t.found.environments for t in used]),
         Tests(
             columns=np.minimum(p_value * len(used), 1.0),
-            effects=effects,
+            effects=np.min([t.effects for t in used], axis=0),
             chance=None if used[0].differs else used[0].p_value,
             noise=min(t.noise for t in used),
         ),
@@ -217,17 +220,18 @@ def _held_names(tested: TestedSource) -> tuple[str, ...]:
 def source_records(
     tested: list[TestedSource],
     settings: SearchSettings,
-    blamed: int | None = None,
+    blamed: IntArray | None = None,
     used: Sequence[TestedSource] = (),
 ) -> tuple[SourceRecord, ...]:
     """What every source showed, and the hints that nothing could be asked of.
 
-    ``blamed`` is the column that left in the environments of the sources ``used``, if one did.
+    ``blamed`` are the columns that left in the environments of the sources ``used``, if some did,
+    the one that takes most of the regret away first.
     """
     asked = {t.proposal.source for t in tested}
     silent = [column.name for column in settings.hints if column.name not in asked]
     return (
-        *(_record(t, settings, blamed, t in used) for t in tested),
+        *(_record(t, settings, blamed if t in used else None) for t in tested),
         *(_silent_record(name) for name in silent),
     )
 
@@ -238,16 +242,17 @@ def _silent_record(name: str) -> SourceRecord:
 
 
 def _record(
-    tested: TestedSource, settings: SearchSettings, blamed: int | None, decided: bool
+    tested: TestedSource, settings: SearchSettings, blamed: IntArray | None
 ) -> SourceRecord:
-    """What a source showed; ``blamed`` is the column that left, where one did.
+    """What a source showed; ``blamed`` are columns that left in its environments, if some did.
 
-    ``decided`` says whether it left in the environments of this source.
-
-    Without one it is the column whose coefficient differs most surely: beside a shortcut that moves
-    the coefficients of the causes move, too, and may do so more surely.
+    It speaks most against the one of them whose coefficient differs most surely; without any, of
+    all columns: beside a shortcut that moves the coefficients of the causes move, too, and may do
+    so more surely.
     """
-    column = _most_about(tested) if blamed is None else blamed
+    column = _most_about(tested)
+    if blamed is not None:
+        column = int(blamed[np.argmin(tested.found.column_p_values[blamed])])
     count, proposal = len(tested.found.environments.rows), tested.proposal
     p_value, used = tested.p_value, tested.used
     if tested.differs:
@@ -259,7 +264,7 @@ def _record(
             f"{settings.name(column)}, an effect of the target, follows from it in another way in "
             f"some of {count} environments"
         )
-    elif tested.noisy and decided and blamed is not None:
+    elif tested.noisy and blamed is not None:
         p_value, used = tested.noise, True
         what = f"{count} environments differ in the size of their noise"
     elif count < 2:
@@ -281,10 +286,11 @@ def _record(
     )
 
 
-def _blamed(decision: Decision) -> int | None:
-    """The column left out that takes most of the regret away."""
-    left = np.flatnonzero(~decision.support & np.isfinite(decision.evidence.regret))
-    return int(left[np.argmax(decision.evidence.regret[left])]) if len(left) else None
+def _blamed(decision: Decision) -> IntArray | None:
+    """Columns left out, that which takes most of the regret away first; None where none is."""
+    regret = decision.evidence.regret
+    left = np.flatnonzero(~decision.support & np.isfinite(regret))
+    return left[np.argsort(-regret[left], kind="stable")] if len(left) else None
 
 
 def _most_about(tested: TestedSource) -> int | None:

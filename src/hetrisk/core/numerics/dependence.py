@@ -138,6 +138,8 @@ def effects_of(
 ) -> BoolArray:
     """(d,) features that depend on the others, but not once a line in the targets is taken out.
 
+    Alone or as a block (`effect_blocks`).
+
     Parameters
     ----------
     scatter, cross, targets : (d, d), (d, t), (t, t) covariances of the features, of features with
@@ -148,7 +150,9 @@ def effects_of(
     # Indicators of all classes sum to one: the shortest solution takes them out all the same.
     known = np.linalg.pinv(targets, hermitian=True)
     n_known = int(np.linalg.matrix_rank(targets, hermitian=True))
-    return dependence(scatter, scatter - cross @ known @ cross.T, n_rows, n_known, groups).is_effect
+    given = scatter - cross @ known @ cross.T
+    block = effect_blocks(scatter, given, n_rows, n_known, groups)
+    return dependence(scatter, given, n_rows, n_known, groups).is_effect | (block >= 0)
 
 
 def shifting_effects(

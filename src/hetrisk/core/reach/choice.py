@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,8 +13,9 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.blame import left_by_all
 from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.forms import DecisionProblem
+from hetrisk.core.reach.population import passes
 from hetrisk.core.reach.regret import Environments
-from hetrisk.core.reach.resampling import resample_sets, surely_cured
+from hetrisk.core.reach.resampling import ResampledSets, resample_sets, surely_cured
 from hetrisk.core.reach.set_errors import evaluate_path
 from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import SearchSettings
@@ -63,7 +65,8 @@ def choose(
        leave out is to blame) take the one with the least.
     3. From it, take columns back one by one, those that cost least first, and stay with the largest
        trusted set whose error is within two standard errors of the least (over resamples), and
-       which surely removes most of the regret: a column leaves only for a reason.
+       which surely removes most of the regret: a column leaves only for a reason. If y given the
+       first set is one population in all environments, so it is given this one.
     """
     d, reach = environments.n_columns, settings.reach
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
@@ -80,7 +83,8 @@ def choose(
     sure = surely_cured(cells, environments, path, nested)
     # All columns are not one of the sets in between: whether leaving any out pays is asked below.
     between = np.arange(len(path)) < full
-    at = resampled.within_errors(nested.trusted(full, by_all(path)) & sure & between)
+    allowed = nested.trusted(full, by_all(path)) & sure & between
+    at = _taken_back(resampled, allowed, partial(passes, cells, environments))
     problem = DecisionProblem(cells, environments, reach, found.rivals, resampled, at, full)
     # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
     # rows twice, only of which columns.
@@ -96,3 +100,21 @@ def choose(
         varies=varies,
         keep=keep,
     )
+
+
+def _taken_back(
+    resampled: ResampledSets, allowed: BoolArray, passes: Callable[[BoolArray], float]
+) -> int:
+    """Number of the largest of the nested sets that are ``allowed`` (m,) and do as well.
+
+    And make one population of all environments, if the first one does.
+    """
+    at, one = resampled.within_errors(allowed), None
+    while at > 0:
+        one = passes(resampled.sets[0]) if one is None else one
+        if not one or passes(resampled.sets[at]):
+            break
+        # Regret may hardly tell what tests do: with this column y is several populations again.
+        allowed = allowed & (np.arange(len(allowed)) != at)
+        at = resampled.within_errors(allowed)
+    return at

@@ -7,8 +7,10 @@ depend on the others, but not once the target is known: `hetrisk.core.numerics.d
 asked about directly, from the moments of environments and folds: is the line in y the same in all
 environments, and is the spread about it?
 
-Both tests measure their noise between folds of rows, so that heavy tails and noise that grows are
-no mechanisms. The environments were not made from y: ordinary inference holds.
+Both tests measure their noise between folds of rows, so that heavy tails are no mechanism. A bent
+mean of the effect, or noise that grows with the target, is one where the target shifts as well:
+what the line and the spread are then depends on where the target lies. The environments were not
+made from y: ordinary inference holds.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.dependence import effects_of
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR
 from hetrisk.core.numerics.multiplicity import holm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.heterogeneity import heterogeneity, one_noise
@@ -55,6 +58,11 @@ def _effects(cells: CellMoments, groups: IntArray) -> BoolArray:
     # About each environment's own mean: a shift of means is not taken for dependence.
     about = gram - weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
     within = about[:, 1:, 1:].sum(axis=0) / weight.sum()
+    # Of a column that says which environment it is nothing is left but rounding, which seems to
+    # depend on anything.
+    square = gram[:, 1:, 1:].sum(axis=0) / weight.sum()
+    level = np.diag(within) <= NEARLY_SINGULAR * np.diag(square)
+    within[level], within[:, level] = 0.0, 0.0
     d, rows = len(groups), float(cells.effective_rows.sum()) - len(weight) + 1
     return effects_of(within[:d, :d], within[:d, d:], within[d:, d:], rows, groups)
 

@@ -96,7 +96,13 @@ def refit_columns(rest: Environments, rivals: BoolArray, reach: float) -> FloatA
     best = found.best(reach, found.cured(int(rivals.all(axis=1).argmax())))
     coef = np.empty((len(best), 1 + rest.n_columns, rest.n_targets))
     for i in np.unique(best):
-        coef[best == i] = fit_set(rest.some(best == i), rivals[i]).coef[:, 0]
+        coef[best == i] = refit_set(rest.some(best == i), rivals[i])
+    return coef
+
+
+def refit_set(rest: Environments, columns: BoolArray) -> FloatArray:
+    """Fit the same columns anew."""
+    coef: FloatArray = fit_set(rest, columns).coef[:, 0]
     return coef
 
 
@@ -134,7 +140,7 @@ def plain(problem: DecisionProblem) -> Model:
         problem.resampled.lines(problem.full, problem.full),
         1.0,
         "on all rows",
-        lambda rest: fit_set(rest, full).coef[:, 0],
+        partial(refit_set, columns=full),
     )
 
 

@@ -136,8 +136,8 @@ def one_noise(cells: CellMoments, n_targets: int) -> float:
     line = np.concatenate([-coef, np.broadcast_to(np.eye(n_targets), (K, n_targets, n_targets))], 1)
     # (K, F) sums of squared residuals about the environment's own fit, over all targets.
     squares = np.maximum(np.einsum("kit,kfij,kjt->kf", line, gram, line), 0.0)
-    own = squares.sum(axis=1) / weight.sum(axis=1)
-    if (own <= EXACT).any():  # the columns determine the target
+    own = np.maximum(squares.sum(axis=1) / weight.sum(axis=1), EXACT)
+    if (own <= EXACT).all():  # the columns determine the target
         return 1.0
     off = np.divide(squares, weight * own[:, None], out=np.ones_like(squares), where=holds) - 1.0
     own_rows = np.divide(weight**2, square, out=np.zeros_like(weight), where=holds)

@@ -6,6 +6,9 @@ says less about y in some environments shows in their noise long before it shows
 which it shares with others of its kind. So where regret alone is not sure which columns to blame,
 sets are looked for that take along *both*: most of the regret and most of what the noise of
 environments differs by. What stays must then pass for one population.
+
+The same question certifies a set that regret chose: no column is taken back into it that would
+make several populations of one, and columns that leave need not be the same in as many resamples.
 """
 
 from __future__ import annotations
@@ -52,6 +55,17 @@ def population_p_value(cells: list[CellMoments], n_targets: int, columns: BoolAr
     return min(1.0, len(found) * min(found))
 
 
+def passes(cells: list[CellMoments], environments: Environments, columns: BoolArray) -> float:
+    """`population_p_value` where it is at the level at least, else zero: several populations.
+
+    Zero as well where environments are too thin to say: anything passes for one population there.
+    """
+    if environments.rows.min() < THRESHOLDS.fewest_rows * (1 + environments.n_columns):
+        return 0.0
+    p_value = population_p_value(cells, environments.n_targets, columns)
+    return p_value if p_value >= THRESHOLDS.alpha else 0.0
+
+
 def one_population(
     cells: list[CellMoments],
     environments: Environments,
@@ -69,14 +83,11 @@ def one_population(
     it columns are taken back, those that cost least first, as long as all of this holds and the
     error is within two standard errors of the least (over resamples).
     """
-    # Of too few rows nothing can be said, as of a table: anything passes for one population.
-    if environments.rows.min() < THRESHOLDS.fewest_rows * (1 + environments.n_columns):
-        return None
-    test = partial(population_p_value, cells, environments.n_targets)
+    test = partial(passes, cells, environments)
     minor = partial(_minor, environments, groups=groups)
     able = _able(costs, int(sets.all(axis=1).argmax()), reach, minor(sets))
     best = able[np.argsort(costs.expected(reach)[able], kind="stable")][:TRIED]
-    start = next((i for i in best if test(sets[i]) >= THRESHOLDS.alpha), None)
+    start = next((i for i in best if test(sets[i])), None)
     if start is None:
         return None
     path = take_back_path(environments, reach, groups, sets[start])
@@ -85,7 +96,7 @@ def one_population(
     p_values[nested] = [test(path[i]) for i in nested]
     p_values[0] = test(path[0])
     tried = resample_sets(cells, environments, path, path[:0], reach)
-    at = tried.within_errors(p_values >= THRESHOLDS.alpha)
+    at = tried.within_errors(p_values > 0.0)
     return PopulationSet(path[at], float(p_values[at]))
 
 

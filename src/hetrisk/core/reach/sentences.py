@@ -56,18 +56,22 @@ def unsteady(
 def not_sure(count: int, p_value: float) -> str:
     """Why nothing is done about environments that do not surely differ."""
     if p_value < THRESHOLDS.alpha:
-        what = "differ by less than three standard errors"
+        what = "differs by less than three standard errors"
     else:
-        what = "do not differ beyond chance"
-    return f"The {count} environments {what} (p = {p_value:.2g}): plain ERM on all columns."
+        what = "does not differ beyond chance"
+    return (
+        f"The regression of the target {what} between the {count} environments (p = "
+        f"{p_value:.2g}): plain ERM on all columns."
+    )
 
 
 def refused(left: BoolArray, groups: IntArray, settings: SearchSettings) -> str:
     """Why columns that would pay at the reach stay."""
+    them = "them" if len(np.unique(groups[left])) > 1 else "it"
     return (
         f"Without {listed(left, groups, settings)} the environment that moves most would suffer "
-        "less, but not enough of what moves would be gone for them to be to blame: other relations "
-        "move as well, and no column is left out."
+        f"less, but not enough of what moves would be gone for {them} to be to blame: other "
+        "relations move as well, and no column is left out."
     )
 
 
@@ -76,8 +80,8 @@ def unpaid(left: BoolArray, groups: IntArray, settings: SearchSettings) -> str:
     several = len(np.unique(groups[left])) > 1
     follow, them = ("follow", "them") if several else ("follows", "it")
     return (
-        f"Yet {listed(left, groups, settings)} {follow} from the target in another way in some of "
-        f"them; leaving {them} out does not surely pay at reach {settings.reach:g}."
+        f"{listed(left, groups, settings)} {follow} from the target in another way in some of the "
+        f"environments; leaving {them} out does not surely pay at reach {settings.reach:g}."
     )
 
 

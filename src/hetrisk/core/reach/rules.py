@@ -1,0 +1,255 @@
+"""The rules that say which columns leave, in the order in which they are asked.
+
+1. *Regret* (`by_regret`): the set with the least error to expect at the reach, if it is to blame
+   and the same columns leave on other rows.
+2. *Effects* (`by_effects`): columns that follow from the target, in another way in some
+   environments.
+3. *One population* (`by_population`): a set without which y follows the other columns in one way,
+   with noise of one size, in all environments.
+
+Each is asked where those before it leave nothing out, and an answer counts only where it pays
+within the reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from hetrisk.core.numerics.floors import EQUAL, EXACT, TINY
+from hetrisk.core.numerics.multiplicity import p_text
+from hetrisk.core.numerics.named_numbers import Constant
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.reach.choice import Choice
+from hetrisk.core.reach.forms import FORMS, Model, refit_set
+from hetrisk.core.reach.population import PopulationSet, one_population, passes
+from hetrisk.core.reach.resampling import resample_sets
+from hetrisk.core.reach.sentences import listed, not_sure, out_of, refused, unsteady
+from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE, ReachCurve, SearchSettings
+from hetrisk.core.thresholds import THRESHOLDS
+
+EVEN: Constant[float] = 0.5  # share of resamples in which something is so as often as not
+PERCENT: Constant[float] = 0.01  # least gain that a sentence tells as a number
+
+
+@dataclass(frozen=True)
+class Tests:
+    """What tests say of environments.
+
+    Attributes
+    ----------
+    columns : (d,) p-values that a column's coefficient is the same everywhere.
+    effects : (d,) that an effect of the target follows from it in one way everywhere, corrected;
+        one for columns that are no effects.
+    chance : where regressions do not differ beyond chance, the p-value that says so, else None.
+    noise : p-value that the noise has one size everywhere.
+    """
+
+    columns: FloatArray
+    effects: FloatArray
+    chance: float | None
+    noise: float
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A model and its curve."""
+
+    model: Model
+    curve: ReachCurve
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A model with its curve, and whether it is to be used; plain ERM is where it is not.
+
+    ``stability`` (d,) is the share of resamples in which each column leaves.
+    """
+
+    priced: Priced | None
+    verdict: str
+    reason: str
+    stability: FloatArray
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What rules go by.
+
+    Attributes
+    ----------
+    choice : the columns that regret alone would leave out.
+    tests : whether, and in what, the environments differ.
+    price : draws the curve of a model.
+    groups : (d,) columns of one group leave together.
+    settings : of the search.
+    """
+
+    choice: Choice
+    tests: Tests
+    price: Callable[[Model], Priced]
+    groups: IntArray
+    settings: SearchSettings
+
+    @property
+    def count(self) -> int:
+        """Number of environments."""
+        return len(self.choice.problem.environments.rows)
+
+    @property
+    def shifting(self) -> BoolArray:
+        """(d,) effects of the target whose mechanism differs, with their groups."""
+        surely = self.groups[self.tests.effects < THRESHOLDS.sure]
+        shifting: BoolArray = np.isin(self.groups, surely) & ~self.choice.keep
+        return shifting
+
+
+def by_regret(facts: Facts) -> Answer:
+    """The answer that pays most at the reach, in environments that differ beyond chance."""
+    choice, groups, settings = facts.choice, facts.groups, facts.settings
+    form, nothing = FORMS[settings.form], np.zeros(len(groups))
+    if facts.tests.chance is not None:
+        return Answer(None, HOMOGENEOUS, not_sure(facts.count, facts.tests.chance), nothing)
+    made = facts.price(form.make(choice.problem))
+    stability = choice.stability if form.leaves_columns else nothing
+    verdict, reason = _verdict(facts, made, stability)
+    if form.leaves_columns and choice.refused:
+        reason = f"{reason} {refused(choice.varies & ~choice.wanted, groups, settings)}"
+    return Answer(made, verdict, reason, stability)
+
+
+def by_effects(facts: Facts) -> Answer | None:
+    """Leave out effects of the target whose mechanism differs, where that pays; else None.
+
+    Each was tested by itself: that it shifts needs no second opinion from resamples, and that it
+    pays is asked for as often as not.
+    """
+    left = facts.shifting
+    if not left.any():
+        return None
+    several = len(np.unique(facts.groups[left])) > 1
+    which = (
+        "effects of the target that follow" if several else "an effect of the target that follows"
+    )
+    what = (
+        f"{which} from it in another way in some of {facts.count} environments "
+        f"({p_text(float(facts.tests.effects[left].min()))})"
+    )
+    return _without(facts, left, what, EVEN)
+
+
+def by_population(facts: Facts) -> Answer | None:
+    """Leave out columns without which y is one population in all environments; else None."""
+    choice, chance = facts.choice, facts.tests.chance
+    if chance is not None and not facts.tests.noise < THRESHOLDS.sure:
+        return None
+    differ = "differ in their noise" if chance is not None else "differ beyond chance"
+    for found, stability in _populations(facts):
+        what = (
+            f"{facts.count} environments {differ}, and the target given the other columns follows "
+            f"them alike in all, with noise of one size ({p_text(found.p_value)})"
+        )
+        left = ~found.columns & choice.varies
+        answer = _without(facts, left, what, THRESHOLDS.agreement)
+        if answer is not None:
+            return answer if stability is None else replace(answer, stability=stability)
+    return None
+
+
+RULES: Final[tuple[Callable[[Facts], Answer | None], ...]] = (by_effects, by_population)
+
+
+def _populations(facts: Facts) -> Iterator[tuple[PopulationSet, FloatArray | None]]:
+    """Columns given which y is one population, and how often those that leave do so, if known.
+
+    First where the differences in noise go along: which columns these are may hang on the rows,
+    what has to hold on others is that it pays. Then what regret chose, if each column leaves as
+    often as not where it chooses again.
+    """
+    choice, problem = facts.choice, facts.choice.problem
+    cells, environments = problem.cells, problem.environments
+    found = one_population(
+        cells, environments, choice.met, choice.costs, problem.reach, facts.groups
+    )
+    if found is not None:
+        yield found, None
+    if facts.tests.chance is not None or not choice.sure:
+        return
+    columns = problem.resampled.sets[problem.at]
+    left = ~columns & choice.varies
+    if left.any() and (choice.stability[left] >= EVEN).all():
+        p_value = passes(cells, environments, columns)
+        if p_value > 0.0:
+            yield PopulationSet(columns, p_value), choice.stability
+
+
+def _without(facts: Facts, left: BoolArray, what: str, agreement: float) -> Answer | None:
+    """Leave some columns out, where that pays, in a share of resamples at least; else None.
+
+    Tests say what leaves: in resamples it does so where that pays, all of it or none.
+    """
+    problem, settings = facts.choice.problem, facts.settings
+    varies = facts.choice.varies
+    if not (~left & varies).any():
+        return None
+    path = np.stack([~left, np.ones_like(left)])
+    tried = resample_sets(problem.cells, problem.environments, path, path[:0], problem.reach)
+    model = FORMS["columns"].make(replace(problem, rivals=path, resampled=tried, at=0, full=1))
+    # Without an environment the same columns leave: tests chose them, not how much regret goes.
+    made = facts.price(replace(model, refit=partial(refit_set, columns=path[0])))
+    gain, worth = _worth(made, settings)
+    pays = made.curve.break_even <= settings.reach and gain > 0
+    if not pays or model.agreement < agreement:
+        return None
+    reason = f"{out_of(left, varies, facts.groups, settings)}: {what}. {worth}"
+    return Answer(made, INVARIANT, reason, np.where(left, model.agreement, 0.0))
+
+
+def _verdict(facts: Facts, made: Priced, stability: FloatArray) -> tuple[str, str]:
+    """The verdict, and why: what leaves and what that is worth, or what speaks for plain ERM."""
+    choice, groups, settings = facts.choice, facts.groups, facts.settings
+    varies, form = choice.varies, FORMS[settings.form]
+    found, drawn = made.model, made.curve
+    left = varies & ~found.support
+    gain, worth = _worth(made, settings)
+    differs = f"{facts.count} environments differ beyond chance"
+    if not (found.support & varies).any():
+        return UNSTABLE, f"{differs}, and no column predicts alike in all of them."
+    if drawn.break_even > settings.reach or gain <= 0:
+        return HOMOGENEOUS, (
+            f"{differs}, but at reach {settings.reach:g} nothing does better than plain ERM on "
+            "all columns."
+        )
+    if form.leaves_columns and not choice.sure:
+        doubt = (
+            "the answer does not hold on other rows: whether most of what moves goes with "
+            f"{listed(left, groups, settings)} hangs on some of them."
+        )
+    else:
+        doubt = unsteady(found.where, found.agreement, left, stability, groups, settings)
+    if doubt:
+        return UNSTABLE, f"{differs}, but {doubt}"
+    leaves = form.leaves_columns
+    what = out_of(left, varies, groups, settings) if leaves else form.sentence
+    return INVARIANT, f"{what}: {differs}. {worth}"
+
+
+def _worth(made: Priced, settings: SearchSettings) -> tuple[float, str]:
+    """What a model gains at the reach, and that beside its price in a sentence or two."""
+    model, drawn = made.model, made.curve
+    at = int(np.searchsorted(drawn.reach, settings.reach))
+    # Where plain ERM makes no error there is none to lower: what is left is rounding.
+    gain = 1.0 - drawn.error[at] / max(drawn.error_erm[at], TINY)
+    gain = gain if gain > EQUAL and drawn.error_erm[at] ** 2 > EXACT else min(gain, 0.0)
+    price = drawn.error[0] / max(drawn.error_erm[0], TINY) - 1.0
+    cost = f"costs {price:.1%} more error" if price > 0 else "costs nothing"
+    lower = f"{gain:.0%}" if gain >= PERCENT else "less than 1%"
+    return gain, (
+        f"At reach {settings.reach:g} the error to expect is {lower} lower than plain ERM's; "
+        f"where nothing shifts, that {cost}. It pays from reach {drawn.break_even:.2g} on, "
+        f"{model.where}."
+    )
