@@ -42,7 +42,8 @@ class Thresholds:
     agreement: float = threshold(
         0.8,
         "how sure a choice must be: share of resamples in which it still pays and in which each of "
-        "its columns still leaves, and one-sided level at which most of the regret is gone",
+        "its columns still leaves (half of them where y given the rest is one population), and "
+        "one-sided level at which most of the regret is gone",
         conventional("four in five; what each of the three spares: docs/research/reach.md"),
     )
     far: float = threshold(

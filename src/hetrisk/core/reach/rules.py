@@ -123,11 +123,7 @@ def by_regret(facts: Facts) -> Answer:
 
 
 def by_effects(facts: Facts) -> Answer | None:
-    """Leave out effects of the target whose mechanism differs, where that pays; else None.
-
-    Each was tested by itself: that it shifts needs no second opinion from resamples, and that it
-    pays is asked for as often as not.
-    """
+    """Leave out effects of the target whose mechanism differs, where that pays; else None."""
     left = facts.shifting
     if not left.any():
         return None
@@ -139,7 +135,7 @@ def by_effects(facts: Facts) -> Answer | None:
         f"{which} from it in another way in some of {facts.count} environments "
         f"({p_text(float(facts.tests.effects[left].min()))})"
     )
-    return _without(facts, left, what, EVEN)
+    return _without(facts, left, what)
 
 
 def by_population(facts: Facts) -> Answer | None:
@@ -154,7 +150,7 @@ def by_population(facts: Facts) -> Answer | None:
             f"them alike in all, with noise of one size ({p_text(found.p_value)})"
         )
         left = ~found.columns & choice.varies
-        answer = _without(facts, left, what, THRESHOLDS.agreement)
+        answer = _without(facts, left, what)
         if answer is not None:
             return answer if stability is None else replace(answer, stability=stability)
     return None
@@ -166,8 +162,7 @@ RULES: Final[tuple[Callable[[Facts], Answer | None], ...]] = (by_effects, by_pop
 def _populations(facts: Facts) -> Iterator[tuple[PopulationSet, FloatArray | None]]:
     """Columns given which y is one population, and how often those that leave do so, if known.
 
-    First where the differences in noise go along: which columns these are may hang on the rows,
-    what has to hold on others is that it pays. Then what regret chose, if each column leaves as
+    First where the differences in noise go along. Then what regret chose, if each column leaves as
     often as not where it chooses again.
     """
     choice, problem = facts.choice, facts.choice.problem
@@ -187,10 +182,11 @@ def _populations(facts: Facts) -> Iterator[tuple[PopulationSet, FloatArray | Non
             yield PopulationSet(columns, p_value), choice.stability
 
 
-def _without(facts: Facts, left: BoolArray, what: str, agreement: float) -> Answer | None:
-    """Leave some columns out, where that pays, in a share of resamples at least; else None.
+def _without(facts: Facts, left: BoolArray, what: str) -> Answer | None:
+    """Leave some columns out, where that pays, and as often as not in resamples; else None.
 
-    Tests say what leaves: in resamples it does so where that pays, all of it or none.
+    Tests say what leaves, and need no second opinion: in resamples it does so where that pays, all
+    of it or none.
     """
     problem, settings = facts.choice.problem, facts.settings
     varies = facts.choice.varies
@@ -203,7 +199,7 @@ def _without(facts: Facts, left: BoolArray, what: str, agreement: float) -> Answ
     made = facts.price(replace(model, refit=partial(refit_set, columns=path[0])))
     gain, worth = _worth(made, settings)
     pays = made.curve.break_even <= settings.reach and gain > 0
-    if not pays or model.agreement < agreement:
+    if not pays or model.agreement < EVEN:
         return None
     reason = f"{out_of(left, varies, facts.groups, settings)}: {what}. {worth}"
     return Answer(made, INVARIANT, reason, np.where(left, model.agreement, 0.0))
