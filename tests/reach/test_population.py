@@ -12,10 +12,10 @@ from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.core.reach import population as module
 from hetrisk.core.reach.choice import _taken_back
 from hetrisk.core.reach.columns import choose_columns
-from hetrisk.core.reach.heterogeneity import environments_of, heterogeneity, one_noise
-from hetrisk.core.reach.population import one_population, passes, population_p_value
+from hetrisk.core.reach.heterogeneity import FTest, environments_of, heterogeneity, one_noise
+from hetrisk.core.reach.population import EVEN, Certificate, one_population
+from hetrisk.core.reach.regret import says_nothing
 from hetrisk.core.reach.resampling import ResampledSets
-from hetrisk.core.reach.rules import EVEN
 from hetrisk.core.reach.set_errors import SetErrors
 from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.thresholds import THRESHOLDS
@@ -42,9 +42,9 @@ def by_hand(X, y, codes):
 
 
 def test_noise_of_another_size_is_seen_and_another_slope_is_not():
-    assert one_noise(cells_of(*noisy(sizes=(1.0, 1.0, 1.6))), 1) < 1e-4
+    assert one_noise(cells_of(*noisy(sizes=(1.0, 1.0, 1.6))), 1).p_value < 1e-4
     X, y, codes = table(flip=2.0, n=1200)
-    assert one_noise(cells_of(X, y, codes), 1) > 0.01
+    assert one_noise(cells_of(X, y, codes), 1).p_value > 0.01
     assert heterogeneity(cells_of(X, y, codes), 1).p_value < 1e-6
 
 
@@ -53,7 +53,7 @@ def test_the_statistic_is_that_of_log_variances_where_noise_is_normal_and_rows_a
     log = np.log(by_hand(X, y, codes))
     # Normal noise: log s^2 has the variance 2 / n.
     expected = (log[1] - log[0]) ** 2 / (4.0 / 15_000)
-    p = one_noise(cells_of(X, y, codes), 1)
+    p = one_noise(cells_of(X, y, codes), 1).p_value
     # Few folds measure the noise: the p-value is that of F with 18 degrees of freedom.
     assert chi2.sf(expected, 1) / 10 < p < 1e-3
 
@@ -69,7 +69,7 @@ def test_the_statistic_is_that_of_log_variances_where_noise_is_normal_and_rows_a
 @pytest.mark.parametrize("K", [2, 6])
 def test_one_noise_is_calibrated_whatever_its_tails(draw, K):
     tables = (noisy(seed, 1800, (1.0,) * K, draw) for seed in range(200))
-    p = np.array([one_noise(cells_of(*made), 1) for made in tables])
+    p = np.array([one_noise(cells_of(*made), 1).p_value for made in tables])
     for level in (0.01, 0.05, 0.1):
         assert np.mean(p < level) <= level + 3.0 * np.sqrt(level * (1.0 - level) / len(p))
 
@@ -78,16 +78,16 @@ def test_one_noise_is_calibrated_whatever_its_tails(draw, K):
 @given(st.integers(0, 50), st.permutations(range(3)), st.floats(0.01, 100.0))
 def test_names_of_environments_and_the_unit_of_y_do_not_matter(seed, names, unit):
     X, y, codes = noisy(seed, sizes=(1.0, 1.1, 1.3))
-    expected = one_noise(cells_of(X, y, codes), 1)
-    again = one_noise(cells_of(X, unit * y, np.array(names)[codes]), 1)
+    expected = one_noise(cells_of(X, y, codes), 1).p_value
+    again = one_noise(cells_of(X, unit * y, np.array(names)[codes]), 1).p_value
     assert again == pytest.approx(expected, rel=1e-6)
 
 
 def test_one_environment_a_target_that_is_a_line_and_too_few_rows_have_nothing_to_compare():
     X, y, codes = noisy()
-    assert one_noise(cells_of(X, y, np.zeros_like(codes)), 1) == 1.0
-    assert one_noise(cells_of(X, X @ np.ones(4), codes), 1) == 1.0
-    assert one_noise(cells_of(X[:12], y[:12], codes[:12]), 1) == 1.0
+    assert one_noise(cells_of(X, y, np.zeros_like(codes)), 1).p_value == 1.0
+    assert one_noise(cells_of(X, X @ np.ones(4), codes), 1).p_value == 1.0
+    assert one_noise(cells_of(X[:12], y[:12], codes[:12]), 1).p_value == 1.0
 
 
 @pytest.mark.parametrize("sizes", [(1500, 60), (500, 500, 30)])
@@ -97,12 +97,14 @@ def test_thin_environments_beside_large_ones_are_calibrated_and_hide_nothing(siz
     for seed in range(200):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((len(codes), 15))
-        p.append(one_noise(cells_of(X, X[:, 0] + rng.standard_normal(len(codes)), codes), 1))
+        p.append(
+            one_noise(cells_of(X, X[:, 0] + rng.standard_normal(len(codes)), codes), 1).p_value
+        )
     for level in (0.01, 0.05, 0.1):
         allowed = level + 3.0 * np.sqrt(level * (1.0 - level) / len(p))
         assert np.mean(np.array(p) < level) <= allowed
     wide = np.where(codes == 0, 2.0, 1.0) * rng.standard_normal(len(codes))
-    assert one_noise(cells_of(X, wide, codes), 1) < 1e-3
+    assert one_noise(cells_of(X, wide, codes), 1).p_value < 1e-3
 
 
 def shortcuts(seed=0, n=1800, strengths=(1.0, 0.6, 0.3)):
@@ -119,9 +121,9 @@ def shortcuts(seed=0, n=1800, strengths=(1.0, 0.6, 0.3)):
 def test_y_given_the_causes_is_one_population_and_given_a_shortcut_it_is_not():
     cells = [cells_of(*shortcuts())]
     causes = np.arange(6) < 3
-    assert population_p_value(cells, 1, causes) > THRESHOLDS.alpha
+    assert Certificate(cells, 1).p_value(causes) > THRESHOLDS.alpha
     for j in (3, 4, 5):
-        assert population_p_value(cells, 1, causes | (np.arange(6) == j)) < THRESHOLDS.alpha
+        assert Certificate(cells, 1).p_value(causes | (np.arange(6) == j)) < THRESHOLDS.alpha
 
 
 def found_in(X, y, codes, reach=4.0):
@@ -137,16 +139,39 @@ def test_the_set_that_is_found_passes_and_holds_the_causes():
     assert found.p_value >= THRESHOLDS.alpha
 
 
-def test_of_environments_with_few_rows_a_coefficient_nothing_is_said():
-    X, y, codes = shortcuts(n=96)  # 32 rows an environment, 7 coefficients: fewer than five each
+def test_a_set_passes_only_where_it_could_fail():
+    """In few rows y given the causes is one population, and so it would be given a shortcut."""
+    X, y, codes = shortcuts(n=96)
+    causes = np.arange(6) < 3
+    few = Certificate([cells_of(X, y, codes)], 1)
+    assert few.p_value(causes) > THRESHOLDS.alpha
+    assert few(causes) == 0.0
     assert found_in(X, y, codes) is None
-    cells = [cells_of(X, y, codes)]
-    environments, causes = environments_of(cells[0], 1), np.arange(6) < 3
-    assert population_p_value(cells, 1, causes) > THRESHOLDS.alpha
-    assert passes(cells, environments, causes) == 0.0
-    X, y, codes = shortcuts(n=120)
-    cells = [cells_of(X, y, codes)]
-    assert passes(cells, environments_of(cells[0], 1), causes) > THRESHOLDS.alpha
+    X, y, codes = shortcuts(n=1800)
+    many = Certificate([cells_of(X, y, codes)], 1)
+    assert many(causes) == many.p_value(causes) > THRESHOLDS.alpha
+    assert many(~causes) == 0.0
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.floats(0.0, 40.0), st.integers(1, 12), st.integers(9, 200))
+def test_power_is_the_level_where_nothing_differs_and_grows_with_what_does(excess, freedom, noise):
+    test = FTest(1.0 + excess / freedom, float(freedom), float(noise), 1.0)
+    assert test.excess == pytest.approx(excess)
+    assert test.power(0.02, 0.0) == pytest.approx(0.02, rel=1e-6)
+    assert test.power(0.02, 2.0 * excess) >= test.power(0.02, excess) >= 0.02 - 1e-9
+
+
+def test_power_is_how_often_a_test_of_normal_noise_sees_a_difference():
+    rng = np.random.default_rng(0)
+    seen, excess, freedom, noise = 0, 9.0, 3, 30
+    shift = np.sqrt(excess / freedom)
+    for _ in range(4000):
+        above = ((rng.standard_normal(freedom) + shift) ** 2).mean()
+        below = (rng.standard_normal(noise) ** 2).mean()
+        seen += FTest(above / below, freedom, noise, 1.0).p_value < 0.05
+    expected = FTest(1.0, freedom, noise, 1.0).power(0.05, excess)
+    assert seen / 4000 == pytest.approx(expected, abs=3.0 * np.sqrt(0.25 / 4000))
 
 
 def costs_of(noise_gap, mean):
@@ -248,3 +273,34 @@ def test_the_reason_says_so_and_a_column_to_keep_stays():
     assert model.n_resamples_ > 0
     column = int(np.flatnonzero(~model.support_)[0])
     assert HRMClassifier(keep=[column]).fit(X, y, environments=codes).support_[column]
+
+
+def moving(n=3000):
+    """A reading of y that changes its sign, beside eight columns that know nothing of it."""
+    rng = np.random.default_rng(0)
+    codes, y, X = np.arange(n) % 3, rng.standard_normal(n), rng.standard_normal((n, 8))
+    own = np.array([2.0, 1.0, -0.5])[codes] * y + rng.standard_normal(n)
+    return np.column_stack([X, own]), y, codes
+
+
+def test_a_set_that_says_nothing_about_the_target_is_no_answer():
+    """Whatever moves, the mean shows no regret."""
+    X, y, codes = moving()
+    cells = cells_of((X - X.mean(axis=0)) / X.std(axis=0), y / y.std(), codes)
+    environments = environments_of(cells, 1)
+    assert says_nothing(environments, np.arange(9) < 8)
+    assert says_nothing(environments, np.zeros(9, dtype=bool))
+    assert not says_nothing(environments, np.arange(9) == 8)
+    with pytest.warns(UnstableWarning, match="without x8 nothing is said about the target"):
+        model = HRMRegressor().fit(X, y, environments=codes)
+    assert model.support_.all()
+
+
+def test_that_a_set_says_nothing_is_an_f_test():
+    p = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        X, y, codes = rng.standard_normal((200, 4)), rng.standard_normal(200), np.arange(200) % 2
+        p.append(not says_nothing(environments_of(cells_of(X, y, codes), 1), np.arange(4) < 3))
+    level = THRESHOLDS.alpha
+    assert np.mean(p) <= level + 3.0 * np.sqrt(level * (1.0 - level) / len(p))

@@ -89,3 +89,16 @@ def test_an_effect_with_two_slopes_is_priced_by_its_slopes(seed):
     model = HRMRegressor().fit(np.column_stack([X, code, leaks]), y)
     assert np.flatnonzero(~model.support_).tolist() == [5]
     assert model.break_even_ <= 2.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_effects_without_which_nothing_is_said_stay(seed):
+    """Stocks follow an index, all of them wildly at times; what else there is says nothing."""
+    rng = np.random.default_rng(seed)
+    y, noise = rng.standard_t(6, 1500), rng.standard_normal((1500, 3))
+    wild = np.where(rng.random(1500) < 0.25, 3.0, 0.7)[:, None]
+    stocks = y[:, None] * np.array([1.0, 0.9, 1.1]) + wild * noise
+    X = np.column_stack([rng.standard_normal((1500, 2)), stocks])
+    with pytest.warns(UnstableWarning, match="without them nothing is said about the target"):
+        model = HRMRegressor().fit(X, y)
+    assert model.support_.all()

@@ -119,7 +119,7 @@ def _further(
         return np.ones(len(groups)), 1.0
     cells = proposal.merged.cells
     effects = effect_p_values(cells, family.n_targets, groups)
-    noise = one_noise(cells, family.n_targets)
+    noise = one_noise(cells, family.n_targets).p_value
     return np.minimum(n_sources * effects, 1.0), min(n_sources * noise, 1.0)
 
 

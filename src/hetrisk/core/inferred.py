@@ -6,14 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 
+from hetrisk.core.numerics.cells import cell_moments
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.multiplicity import normal_score
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, IntArray, RowSource
-from hetrisk.core.pricing import one_environment, plain_result, priced, too_few
-from hetrisk.core.reach.regret import Environments
-from hetrisk.core.reach.sentences import listed, unsteady
+from hetrisk.core.pricing import (
+    SoftAssignment,
+    one_environment,
+    plain_result,
+    priced,
+    too_few,
+)
+from hetrisk.core.reach.heterogeneity import environments_of
+from hetrisk.core.reach.regret import Environments, says_nothing
+from hetrisk.core.reach.sentences import EMPTY, listed, unsteady
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -38,7 +46,7 @@ def search_inferred(
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
     findings, null = _findings(answer, rows, family)
     found = priced(rows, family, groups, settings, findings, null)
-    refused = _refused(answer, found, groups, settings)
+    refused = _refused(answer, found, groups, settings) or _empty(answer, findings, rows, family)
     if refused is None and _as_a_set(answer).any():
         refused = _asked_again(rows, family, answer, groups, settings, level)
     if refused is None:
@@ -85,6 +93,18 @@ def _refused(
     if doubt:
         return UNSTABLE, f"But {doubt} The model is plain ERM on all columns."
     return None
+
+
+def _empty(
+    answer: Answer, findings: Findings, rows: RowSource, family: Family
+) -> tuple[str, str] | None:
+    """The same where what stays predicts nothing."""
+    if answer.verdict != INVARIANT:
+        return None
+    cells = cell_moments(rows, family, SoftAssignment(findings.partition), 1)
+    if not says_nothing(environments_of(cells, family.n_targets), findings.support):
+        return None
+    return UNSTABLE, f"But without them {EMPTY}. The model is plain ERM on all columns."
 
 
 def _asked_again(

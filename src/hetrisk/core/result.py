@@ -128,7 +128,8 @@ class Evidence:
     price : relative rise of the error where nothing shifts when the column is not in the model.
     regret : share of the plain model's worst regret that goes away when the column alone leaves;
         NaN where no environments were compared.
-    p_value : that the column's coefficient is the same in all environments, corrected for the
+    p_value : that the column's coefficient, or its mechanism where it is an effect of the target,
+        is the same in all environments (the smaller of the two), corrected for the
         number of columns and sources; 1 where it was not tested.
     assumed : left by an assumption, not by a test.
     reason : one sentence a column.

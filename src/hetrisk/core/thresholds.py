@@ -102,8 +102,7 @@ class Thresholds:
     )
     fewest_rows: int = threshold(
         5,
-        "rows a column, of eight columns at least, below which nothing is searched for; rows a "
-        "coefficient of an environment below which it cannot pass for one population with others",
+        "rows a column, of eight columns at least, below which nothing is searched for",
         conventional("five to ten rows a coefficient"),
     )
 

@@ -13,7 +13,7 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.blame import left_by_all
 from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.forms import DecisionProblem
-from hetrisk.core.reach.population import passes
+from hetrisk.core.reach.population import Certificate
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.reach.resampling import ResampledSets, resample_sets, surely_cured
 from hetrisk.core.reach.set_errors import evaluate_path
@@ -84,7 +84,7 @@ def choose(
     # All columns are not one of the sets in between: whether leaving any out pays is asked below.
     between = np.arange(len(path)) < full
     allowed = nested.trusted(full, by_all(path)) & sure & between
-    at = _taken_back(resampled, allowed, partial(passes, cells, environments))
+    at = _taken_back(resampled, allowed, Certificate(cells, environments.n_targets))
     problem = DecisionProblem(cells, environments, reach, found.rivals, resampled, at, full)
     # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
     # rows twice, only of which columns.
@@ -103,7 +103,7 @@ def choose(
 
 
 def _taken_back(
-    resampled: ResampledSets, allowed: BoolArray, passes: Callable[[BoolArray], float]
+    resampled: ResampledSets, allowed: BoolArray, certificate: Callable[[BoolArray], float]
 ) -> int:
     """Number of the largest of the nested sets that are ``allowed`` (m,) and do as well.
 
@@ -111,8 +111,8 @@ def _taken_back(
     """
     at, one = resampled.within_errors(allowed), None
     while at > 0:
-        one = passes(resampled.sets[0]) if one is None else one
-        if not one or passes(resampled.sets[at]):
+        one = certificate(resampled.sets[0]) if one is None else one
+        if not one or certificate(resampled.sets[at]):
             break
         # Regret may hardly tell what tests do: with this column y is several populations again.
         allowed = allowed & (np.arange(len(allowed)) != at)

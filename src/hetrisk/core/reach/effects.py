@@ -48,7 +48,7 @@ def effect_p_values(cells: CellMoments, n_targets: int, groups: IntArray) -> Flo
 
 def _one_mechanism(cells: CellMoments) -> float:
     """p-value of one line and one spread; either may change, so the smaller counts twice."""
-    return min(1.0, 2.0 * min(heterogeneity(cells, 1).p_value, one_noise(cells, 1)))
+    return min(1.0, 2.0 * min(heterogeneity(cells, 1).p_value, one_noise(cells, 1).p_value))
 
 
 def _effects(cells: CellMoments, groups: IntArray) -> BoolArray:

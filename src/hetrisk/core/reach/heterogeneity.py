@@ -19,13 +19,45 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import fdtrc
+from scipy.special import fdtrc, fdtri, ncfdtr
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.environment_fits import cochran_q
 from hetrisk.core.numerics.floors import EXACT, ROUNDING, TINY, TRACE_OF_A_ROW
+from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.reach.regret import Environments, Fits, fit_set
+
+
+@dataclass(frozen=True)
+class FTest:
+    """A ratio of mean squares, about one where nothing differs, and its degrees of freedom.
+
+    ``noise`` are those of the denominator, ``variance`` the noise of y given the columns.
+    """
+
+    ratio: float
+    freedom: float
+    noise: float
+    variance: float
+
+    @property
+    def p_value(self) -> float:
+        """Chance of such a ratio where nothing differs."""
+        return float(fdtrc(self.freedom, self.noise, self.ratio))
+
+    @property
+    def excess(self) -> float:
+        """What differs, in units of its noise: the noncentrality that the ratio suggests."""
+        return max(self.ratio - 1.0, 0.0) * self.freedom
+
+    def power(self, level: float, excess: float) -> float:
+        """Chance of a p-value below a level, were so much to differ."""
+        critical = float(fdtri(self.freedom, self.noise, 1.0 - level))
+        return 1.0 - float(ncfdtr(self.freedom, self.noise, excess, critical))
+
+
+NOTHING: Constant[FTest] = FTest(0.0, 1.0, 1.0, 1.0)  # where there is nothing to compare
 
 
 @dataclass(frozen=True)
@@ -38,12 +70,14 @@ class Heterogeneity:
     fits : least squares on all columns.
     p_value : of one regression for all environments.
     column_p_values : (d,) of one coefficient for all environments, each column on its own.
+    test : of all coefficients together.
     """
 
     environments: Environments
     fits: Fits
     p_value: float
     column_p_values: FloatArray
+    test: FTest
 
 
 def environments_of(cells: CellMoments, n_targets: int) -> Environments:
@@ -91,7 +125,7 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
     K, draws = len(environments.rows), _whitened_scores(cells, environments, fits)
     n_folds = cells.weight.shape[1]
     if K < 2 or n_folds < 2:
-        return Heterogeneity(environments, fits, 1.0, np.ones(p - 1))
+        return Heterogeneity(environments, fits, 1.0, np.ones(p - 1), NOTHING)
     # Traces of Lambda and of its square from the Gram matrix of the draws: K F numbers a side,
     # where Lambda itself has p t.
     products = draws @ draws.T
@@ -108,15 +142,17 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
     # Satterthwaite: p equal eigenvalues give (K - 1) p degrees of freedom, fewer large ones less.
     freedom = (K - 1) * spectrum
     noise = K * (n_folds - 1) * spectrum
-    p_value = float(fdtrc(freedom, noise, total / ((K - 1) * trace)))
+    of_all = float((environments.share * variance).sum())
+    test = FTest(total / ((K - 1) * trace), freedom, noise, of_all)
     columns = _column_p_values(environments, fits, draws.reshape(K, n_folds, p, -1))
     # All coefficients together see many small changes best, one by one a single large one.
     single = float(columns.min(initial=1.0)) * len(columns)
-    return Heterogeneity(environments, fits, min(2.0 * min(p_value, single), 1.0), columns)
+    p_value = min(2.0 * min(test.p_value, single), 1.0)
+    return Heterogeneity(environments, fits, p_value, columns, test)
 
 
-def one_noise(cells: CellMoments, n_targets: int) -> float:
-    """p-value of one size of the noise of y given x in all environments, any fit in each.
+def one_noise(cells: CellMoments, n_targets: int) -> FTest:
+    """Test one size of the noise of y given x in all environments, any fit in each.
 
     With s_e^2 the variance of the noise in environment e and n_e its rows, log s_e^2 has the
     variance k_e / n_e, k_e = 2 for normal noise. Folds say what it is: their variances scatter by
@@ -131,22 +167,24 @@ def one_noise(cells: CellMoments, n_targets: int) -> float:
     environments = environments_of(cells, n_targets)
     K, p, rows = len(weight), 1 + environments.n_columns, environments.rows
     if K < 2 or (draws < 1).any() or (rows <= p).any():
-        return 1.0
+        return NOTHING
     coef = fit_set(environments, np.ones(p - 1, dtype=bool)).coef[1:]
     line = np.concatenate([-coef, np.broadcast_to(np.eye(n_targets), (K, n_targets, n_targets))], 1)
     # (K, F) sums of squared residuals about the environment's own fit, over all targets.
     squares = np.maximum(np.einsum("kit,kfij,kjt->kf", line, gram, line), 0.0)
     own = np.maximum(squares.sum(axis=1) / weight.sum(axis=1), EXACT)
     if (own <= EXACT).all():  # the columns determine the target
-        return 1.0
+        return NOTHING
     off = np.divide(squares, weight * own[:, None], out=np.ones_like(squares), where=holds) - 1.0
     own_rows = np.divide(weight**2, square, out=np.zeros_like(weight), where=holds)
     scatter = (own_rows * off**2).sum(axis=1) / draws
     precision = (rows - p) / np.maximum(scatter, scatter.mean())
-    log = np.log(_variance(environments, own, p))
+    variance = _variance(environments, own, p)
+    log = np.log(variance)
     about = log - precision @ log / precision.sum()
     # The scatter is known from so many draws, not exactly: F in place of chi-squared.
-    return float(fdtrc(K - 1, draws.sum(), float(precision @ about**2) / (K - 1)))
+    of_all = float((environments.share * variance).sum())
+    return FTest(float(precision @ about**2) / (K - 1), K - 1, float(draws.sum()), of_all)
 
 
 def _variance(environments: Environments, own: FloatArray, p: int) -> FloatArray:

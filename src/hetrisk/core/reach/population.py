@@ -14,16 +14,16 @@ make several populations of one, and columns that leave need not be the same in 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from hetrisk.core.numerics.cells import CellMoments
-from hetrisk.core.numerics.named_numbers import Budget
+from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import BoolArray, IntArray
 from hetrisk.core.reach.blame import missing
 from hetrisk.core.reach.columns import take_back_path
-from hetrisk.core.reach.heterogeneity import heterogeneity, one_noise
+from hetrisk.core.reach.heterogeneity import FTest, heterogeneity, one_noise
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.reach.resampling import resample_sets
 from hetrisk.core.reach.set_errors import evaluate_path
@@ -31,6 +31,7 @@ from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.thresholds import THRESHOLDS
 
 TRIED: Budget[int] = 30  # sets that are tested, the best first
+EVEN: Constant[float] = 0.5  # share, or chance, of what is so as often as not
 
 
 @dataclass(frozen=True)
@@ -41,29 +42,65 @@ class PopulationSet:
     p_value: float
 
 
-def population_p_value(cells: list[CellMoments], n_targets: int, columns: BoolArray) -> float:
-    """That y given some columns has one regression and one size of noise in all environments.
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Whether y given some columns is one population in all environments.
 
-    The smallest of two tests for each partition, counted as often as there are (Bonferroni).
+    Attributes
+    ----------
+    cells : moments of each partition's environments and folds.
+    n_targets : t.
     """
-    d = cells[0].gram.shape[-1] - 1 - n_targets
-    place = np.concatenate([[0], 1 + np.flatnonzero(columns), np.arange(1 + d, 1 + d + n_targets)])
-    found = []
-    for part in cells:
-        some = CellMoments(part.weight, part.square, part.gram[:, :, place[:, None], place])
-        found += [heterogeneity(some, n_targets).p_value, one_noise(some, n_targets)]
-    return min(1.0, len(found) * min(found))
 
+    cells: list[CellMoments]
+    n_targets: int
 
-def passes(cells: list[CellMoments], environments: Environments, columns: BoolArray) -> float:
-    """`population_p_value` where it is at the level at least, else zero: several populations.
+    def p_value(self, columns: BoolArray) -> float:
+        """p-value of one regression and one size of noise in all environments.
 
-    Zero as well where environments are too thin to say: anything passes for one population there.
-    """
-    if environments.rows.min() < THRESHOLDS.fewest_rows * (1 + environments.n_columns):
-        return 0.0
-    p_value = population_p_value(cells, environments.n_targets, columns)
-    return p_value if p_value >= THRESHOLDS.alpha else 0.0
+        The smallest of two tests for each partition, counted as often as there are (Bonferroni).
+        """
+        return self._p_value(self._tests(columns))
+
+    def __call__(self, columns: BoolArray) -> float:
+        """The p-value where it says something, else zero: several populations.
+
+        It is at the level at least, and would not be, as often as not, if all that differs given
+        all columns still did. Leaving columns out adds noise, behind which anything may hide: of
+        so much less would be seen, relative to the noise.
+        """
+        tests = self._tests(columns)
+        p_value = self._p_value(tests)
+        level = THRESHOLDS.alpha / self._count(tests)
+        seen = (
+            some.power(level, every.excess * (every.variance / some.variance) ** (1 + i))
+            for (_, *each), (_, *all_of) in zip(tests, self._of_all, strict=True)
+            for i, (some, every) in enumerate(zip(each, all_of, strict=True))
+        )
+        return p_value if p_value >= THRESHOLDS.alpha and max(seen) >= EVEN else 0.0
+
+    @cached_property
+    def _of_all(self) -> list[tuple[float, FTest, FTest]]:
+        d = self.cells[0].gram.shape[-1] - 1 - self.n_targets
+        return self._tests(np.ones(d, dtype=bool))
+
+    def _tests(self, columns: BoolArray) -> list[tuple[float, FTest, FTest]]:
+        """For each partition the p-value of one regression, its test, and that of one noise."""
+        d, t = len(columns), self.n_targets
+        place = np.concatenate([[0], 1 + np.flatnonzero(columns), np.arange(1 + d, 1 + d + t)])
+        found = []
+        for part in self.cells:
+            some = CellMoments(part.weight, part.square, part.gram[:, :, place[:, None], place])
+            regression = heterogeneity(some, t)
+            found.append((regression.p_value, regression.test, one_noise(some, t)))
+        return found
+
+    def _count(self, tests: list[tuple[float, FTest, FTest]]) -> int:
+        return 2 * len(tests)
+
+    def _p_value(self, tests: list[tuple[float, FTest, FTest]]) -> float:
+        least = min(min(p_value, noise.p_value) for p_value, _, noise in tests)
+        return min(1.0, self._count(tests) * least)
 
 
 def one_population(
@@ -83,7 +120,7 @@ def one_population(
     it columns are taken back, those that cost least first, as long as all of this holds and the
     error is within two standard errors of the least (over resamples).
     """
-    test = partial(passes, cells, environments)
+    test = Certificate(cells, environments.n_targets)
     minor = partial(_minor, environments, groups=groups)
     able = _able(costs, int(sets.all(axis=1).argmax()), reach, minor(sets))
     best = able[np.argsort(costs.expected(reach)[able], kind="stable")][:TRIED]

@@ -29,9 +29,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import fdtrc
 
 from hetrisk.core.numerics.floors import ROUNDING, SINGULAR, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -225,6 +227,20 @@ def fit_set(environments: Environments, columns: BoolArray) -> Fits:
     risk, gap = np.maximum(risk, 0.0), environments.noise_gap(own, len(chosen))[..., 0]
     mean = environments.over_all((regret - chance)[..., None, :])[..., 0]
     return Fits(coef, risk[..., 0], risk[..., 1:], gap, regret, chance, mean)
+
+
+def says_nothing(environments: Environments, columns: BoolArray) -> bool:
+    """Whether some columns predict y no better than its mean does, up to chance (an F test).
+
+    Such a model shows no regret, whatever moves: it is safe, and of no use.
+    """
+    size = int(columns.sum())
+    some, none = (float(fit_set(environments, c).risk) for c in (columns, np.zeros_like(columns)))
+    rows = environments.rows[environments.partition == 0].sum() - 1.0 - size
+    if size == 0 or rows <= 0.0:
+        return True
+    ratio = max(none - some, 0.0) / size / max(some / rows, TINY)
+    return float(fdtrc(size, rows, ratio)) >= THRESHOLDS.alpha
 
 
 def shown_by_chance(environments: Environments, columns: BoolArray) -> float:

@@ -26,13 +26,13 @@ from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.choice import Choice
 from hetrisk.core.reach.forms import FORMS, Model, refit_set
-from hetrisk.core.reach.population import PopulationSet, one_population, passes
+from hetrisk.core.reach.population import EVEN, Certificate, PopulationSet, one_population
+from hetrisk.core.reach.regret import says_nothing
 from hetrisk.core.reach.resampling import resample_sets
-from hetrisk.core.reach.sentences import listed, not_sure, out_of, refused, unsteady
+from hetrisk.core.reach.sentences import EMPTY, listed, not_sure, out_of, refused, unsteady
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE, ReachCurve, SearchSettings
 from hetrisk.core.thresholds import THRESHOLDS
 
-EVEN: Constant[float] = 0.5  # share of resamples in which something is so as often as not
 PERCENT: Constant[float] = 0.01  # least gain that a sentence tells as a number
 
 
@@ -123,7 +123,11 @@ def by_regret(facts: Facts) -> Answer:
 
 
 def by_effects(facts: Facts) -> Answer | None:
-    """Leave out effects of the target whose mechanism differs, where that pays; else None."""
+    """Leave out effects of the target whose mechanism differs, where that pays; else None.
+
+    Each was tested by itself: that it shifts needs no second opinion from resamples, and that it
+    pays is asked for as often as not.
+    """
     left = facts.shifting
     if not left.any():
         return None
@@ -135,7 +139,7 @@ def by_effects(facts: Facts) -> Answer | None:
         f"{which} from it in another way in some of {facts.count} environments "
         f"({p_text(float(facts.tests.effects[left].min()))})"
     )
-    return _without(facts, left, what)
+    return _without(facts, left, what, EVEN)
 
 
 def by_population(facts: Facts) -> Answer | None:
@@ -150,7 +154,7 @@ def by_population(facts: Facts) -> Answer | None:
             f"them alike in all, with noise of one size ({p_text(found.p_value)})"
         )
         left = ~found.columns & choice.varies
-        answer = _without(facts, left, what)
+        answer = _without(facts, left, what, THRESHOLDS.agreement)
         if answer is not None:
             return answer if stability is None else replace(answer, stability=stability)
     return None
@@ -177,20 +181,19 @@ def _populations(facts: Facts) -> Iterator[tuple[PopulationSet, FloatArray | Non
     columns = problem.resampled.sets[problem.at]
     left = ~columns & choice.varies
     if left.any() and (choice.stability[left] >= EVEN).all():
-        p_value = passes(cells, environments, columns)
+        p_value = Certificate(cells, environments.n_targets)(columns)
         if p_value > 0.0:
             yield PopulationSet(columns, p_value), choice.stability
 
 
-def _without(facts: Facts, left: BoolArray, what: str) -> Answer | None:
-    """Leave some columns out, where that pays, and as often as not in resamples; else None.
+def _without(facts: Facts, left: BoolArray, what: str, agreement: float) -> Answer | None:
+    """Leave some columns out, where that pays, in a share of resamples at least; else None.
 
-    Tests say what leaves, and need no second opinion: in resamples it does so where that pays, all
-    of it or none.
+    Tests say what leaves: in resamples it does so where that pays, all of it or none.
     """
     problem, settings = facts.choice.problem, facts.settings
     varies = facts.choice.varies
-    if not (~left & varies).any():
+    if says_nothing(problem.environments, ~left & varies):
         return None
     path = np.stack([~left, np.ones_like(left)])
     tried = resample_sets(problem.cells, problem.environments, path, path[:0], problem.reach)
@@ -199,7 +202,7 @@ def _without(facts: Facts, left: BoolArray, what: str) -> Answer | None:
     made = facts.price(replace(model, refit=partial(refit_set, columns=path[0])))
     gain, worth = _worth(made, settings)
     pays = made.curve.break_even <= settings.reach and gain > 0
-    if not pays or model.agreement < EVEN:
+    if not pays or model.agreement < agreement:
         return None
     reason = f"{out_of(left, varies, facts.groups, settings)}: {what}. {worth}"
     return Answer(made, INVARIANT, reason, np.where(left, model.agreement, 0.0))
@@ -213,8 +216,11 @@ def _verdict(facts: Facts, made: Priced, stability: FloatArray) -> tuple[str, st
     left = varies & ~found.support
     gain, worth = _worth(made, settings)
     differs = f"{facts.count} environments differ beyond chance"
-    if not (found.support & varies).any():
+    stays = found.support & varies
+    if not stays.any():
         return UNSTABLE, f"{differs}, and no column predicts alike in all of them."
+    if left.any() and says_nothing(choice.problem.environments, stays):
+        return UNSTABLE, f"{differs}, and without {listed(left, groups, settings)} {EMPTY}."
     if drawn.break_even > settings.reach or gain <= 0:
         return HOMOGENEOUS, (
             f"{differs}, but at reach {settings.reach:g} nothing does better than plain ERM on "

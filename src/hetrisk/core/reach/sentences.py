@@ -9,6 +9,7 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.result import EnvironmentScore, SearchSettings
 from hetrisk.core.thresholds import THRESHOLDS
 
+EMPTY: Constant[str] = "nothing is said about the target"
 LISTED: Constant[int] = 5  # columns named in a sentence
 LARGEST: Constant[float] = 9.99  # change of an error that a sentence tells in full
 
