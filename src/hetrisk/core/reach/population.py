@@ -42,6 +42,31 @@ class PopulationSet:
     p_value: float
 
 
+@dataclass(frozen=True)
+class _Compared:
+    """The environments of one partition, compared given some columns.
+
+    ``p_value`` is that of one regression, by whichever test sees more; ``regression`` is the test
+    of all coefficients together, ``noise`` that of one size of the noise.
+    """
+
+    p_value: float
+    regression: FTest
+    noise: FTest
+
+    def power(self, level: float, every: _Compared) -> float:
+        """Chance that either test says so, if all that differs given all columns still did.
+
+        With s^2 the noise, regret counts as regret / s^2, and a gap between variances as its square
+        over s^4: of what is the same, less is seen where there is more noise.
+        """
+        quieter = every.regression.variance / self.regression.variance
+        return max(
+            self.regression.power(level, quieter * every.regression.excess),
+            self.noise.power(level, quieter**2 * every.noise.excess),
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """Whether y given some columns is one population in all environments.
@@ -60,47 +85,40 @@ class Certificate:
 
         The smallest of two tests for each partition, counted as often as there are (Bonferroni).
         """
-        return self._p_value(self._tests(columns))
+        return self._smallest(self._compared(columns))
 
     def __call__(self, columns: BoolArray) -> float:
-        """The p-value where it says something, else zero: several populations.
+        """The p-value where y passes for one population, else zero.
 
-        It is at the level at least, and would not be, as often as not, if all that differs given
-        all columns still did. Leaving columns out adds noise, behind which anything may hide: of
-        so much less would be seen, relative to the noise.
+        To pass means something only where it could fail: leaving columns out adds noise, behind
+        which anything may hide. So nothing passes that would, more often than not, even if all that
+        differs given all columns still did.
         """
-        tests = self._tests(columns)
-        p_value = self._p_value(tests)
-        level = THRESHOLDS.alpha / self._count(tests)
-        seen = (
-            some.power(level, every.excess * (every.variance / some.variance) ** (1 + i))
-            for (_, *each), (_, *all_of) in zip(tests, self._of_all, strict=True)
-            for i, (some, every) in enumerate(zip(each, all_of, strict=True))
-        )
-        return p_value if p_value >= THRESHOLDS.alpha and max(seen) >= EVEN else 0.0
+        compared = self._compared(columns)
+        p_value = self._smallest(compared)
+        level = THRESHOLDS.alpha / (2 * len(compared))
+        pairs = zip(compared, self._given_all, strict=True)
+        could_fail = max(some.power(level, every) for some, every in pairs) >= EVEN
+        return p_value if p_value >= THRESHOLDS.alpha and could_fail else 0.0
 
     @cached_property
-    def _of_all(self) -> list[tuple[float, FTest, FTest]]:
+    def _given_all(self) -> list[_Compared]:
         d = self.cells[0].gram.shape[-1] - 1 - self.n_targets
-        return self._tests(np.ones(d, dtype=bool))
+        return self._compared(np.ones(d, dtype=bool))
 
-    def _tests(self, columns: BoolArray) -> list[tuple[float, FTest, FTest]]:
-        """For each partition the p-value of one regression, its test, and that of one noise."""
+    def _compared(self, columns: BoolArray) -> list[_Compared]:
         d, t = len(columns), self.n_targets
         place = np.concatenate([[0], 1 + np.flatnonzero(columns), np.arange(1 + d, 1 + d + t)])
         found = []
         for part in self.cells:
             some = CellMoments(part.weight, part.square, part.gram[:, :, place[:, None], place])
-            regression = heterogeneity(some, t)
-            found.append((regression.p_value, regression.test, one_noise(some, t)))
+            differ = heterogeneity(some, t)
+            found.append(_Compared(differ.p_value, differ.test, one_noise(some, t)))
         return found
 
-    def _count(self, tests: list[tuple[float, FTest, FTest]]) -> int:
-        return 2 * len(tests)
-
-    def _p_value(self, tests: list[tuple[float, FTest, FTest]]) -> float:
-        least = min(min(p_value, noise.p_value) for p_value, _, noise in tests)
-        return min(1.0, self._count(tests) * least)
+    def _smallest(self, compared: list[_Compared]) -> float:
+        least = min(min(each.p_value, each.noise.p_value) for each in compared)
+        return min(1.0, 2 * len(compared) * least)
 
 
 def one_population(
