@@ -28,6 +28,7 @@ from hetrisk.core.reach.regret import Environments
 from hetrisk.core.reach.resampling import resample_sets
 from hetrisk.core.reach.set_errors import evaluate_path
 from hetrisk.core.reach.sweep import Costs
+from hetrisk.core.reach.thresholds import REACH_THRESHOLDS
 from hetrisk.core.thresholds import THRESHOLDS
 
 TRIED: Budget[int] = 30  # sets that are tested, the best first
@@ -96,10 +97,10 @@ class Certificate:
         """
         compared = self._compared(columns)
         p_value = self._smallest(compared)
-        level = THRESHOLDS.alpha / (2 * len(compared))
+        level = REACH_THRESHOLDS.passes / (2 * len(compared))
         pairs = zip(compared, self._given_all, strict=True)
         could_fail = max(some.power(level, every) for some, every in pairs) >= EVEN
-        return p_value if p_value >= THRESHOLDS.alpha and could_fail else 0.0
+        return p_value if p_value >= REACH_THRESHOLDS.passes and could_fail else 0.0
 
     @cached_property
     def _given_all(self) -> list[_Compared]:

@@ -35,6 +35,14 @@ class ReachThresholds:
         "level of the band above",
         measured("together with the spread: the worst of several is an extreme"),
     )
+    passes: float = threshold(
+        0.05,
+        "p-value from which on y given some columns passes for one population in all environments",
+        measured(
+            "conventional; at 0.02 one split more of 138 and one of 33 are harmed, designs alike; "
+            "at 0.1 less is found (docs/research/reach.md)"
+        ),
+    )
     anchor_gamma: float = threshold(
         5.0,
         "strength of the anchor regression shown beside",
