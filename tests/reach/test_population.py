@@ -13,9 +13,10 @@ from hetrisk.core.reach import population as module
 from hetrisk.core.reach.choice import _taken_back
 from hetrisk.core.reach.columns import choose_columns
 from hetrisk.core.reach.heterogeneity import FTest, environments_of, heterogeneity, one_noise
-from hetrisk.core.reach.population import EVEN, Certificate, one_population
+from hetrisk.core.reach.population import Certificate, one_population
 from hetrisk.core.reach.regret import says_nothing
 from hetrisk.core.reach.resampling import ResampledSets
+from hetrisk.core.reach.rules import EVEN
 from hetrisk.core.reach.set_errors import SetErrors
 from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.thresholds import THRESHOLDS
@@ -145,12 +146,12 @@ def test_a_set_passes_only_where_it_could_fail():
     causes = np.arange(6) < 3
     few = Certificate([cells_of(X, y, codes)], 1)
     assert few.p_value(causes) > THRESHOLDS.alpha
-    assert few(causes) == 0.0
+    assert not few.passes(causes)
     assert found_in(X, y, codes) is None
     X, y, codes = shortcuts(n=1800)
     many = Certificate([cells_of(X, y, codes)], 1)
-    assert many(causes) == many.p_value(causes) > THRESHOLDS.alpha
-    assert many(~causes) == 0.0
+    assert many.passing(causes) == many.p_value(causes) > THRESHOLDS.alpha
+    assert many.passing(~causes) is None
 
 
 @settings(deadline=None, max_examples=30)
@@ -199,7 +200,7 @@ def test_no_column_is_taken_back_that_makes_several_populations_of_one(one, at):
     resampled = nested(5, 4)
     numbers = {row.tobytes(): i for i, row in enumerate(resampled.sets)}
     between = np.arange(5) < 4
-    found = _taken_back(resampled, between, lambda s: float(numbers[s.tobytes()] in one))
+    found = _taken_back(resampled, between, lambda s: numbers[s.tobytes()] in one)
     assert found == at
 
 

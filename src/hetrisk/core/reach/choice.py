@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Choice:
     problem : what a form of the answer is made from; ``at`` is the number of the chosen set.
     stability : (d,) share of resamples in which each column leaves.
     sure : whether the chosen set removes most of the regret on other rows, too.
+    certificate : whether y given a set is one population in all environments.
     varies, keep : (d,) columns that are not constant, and columns that never leave.
     """
 
@@ -43,6 +44,7 @@ class Choice:
     problem: DecisionProblem
     stability: FloatArray
     sure: bool
+    certificate: Certificate
     varies: BoolArray
     keep: BoolArray
 
@@ -50,6 +52,17 @@ class Choice:
     def refused(self) -> bool:
         """Whether a set would pay at the reach, and none does that can be trusted so far."""
         return self.problem.at == self.problem.full and not self.wanted.all()
+
+    @property
+    def columns(self) -> BoolArray:
+        """(d,) the set that was chosen."""
+        chosen: BoolArray = self.problem.resampled.sets[self.problem.at]
+        return chosen
+
+    @cached_property
+    def one_population(self) -> float | None:
+        """p-value of y given the chosen set being one population; None where it does not pass."""
+        return self.certificate.passing(self.columns)
 
 
 def choose(
@@ -84,7 +97,8 @@ def choose(
     # All columns are not one of the sets in between: whether leaving any out pays is asked below.
     between = np.arange(len(path)) < full
     allowed = nested.trusted(full, by_all(path)) & sure & between
-    at = _taken_back(resampled, allowed, Certificate(cells, environments.n_targets))
+    certificate = Certificate(cells, environments.n_targets)
+    at = _taken_back(resampled, allowed, certificate.passes)
     problem = DecisionProblem(cells, environments, reach, found.rivals, resampled, at, full)
     # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
     # rows twice, only of which columns.
@@ -97,13 +111,14 @@ def choose(
         problem=problem,
         stability=stability,
         sure=bool(sure[at]),
+        certificate=certificate,
         varies=varies,
         keep=keep,
     )
 
 
 def _taken_back(
-    resampled: ResampledSets, allowed: BoolArray, certificate: Callable[[BoolArray], float]
+    resampled: ResampledSets, allowed: BoolArray, passes: Callable[[BoolArray], bool]
 ) -> int:
     """Number of the largest of the nested sets that are ``allowed`` (m,) and do as well.
 
@@ -111,8 +126,8 @@ def _taken_back(
     """
     at, one = resampled.within_errors(allowed), None
     while at > 0:
-        one = certificate(resampled.sets[0]) if one is None else one
-        if not one or certificate(resampled.sets[at]):
+        one = passes(resampled.sets[0]) if one is None else one
+        if not one or passes(resampled.sets[at]):
             break
         # Regret may hardly tell what tests do: with this column y is several populations again.
         allowed = allowed & (np.arange(len(allowed)) != at)

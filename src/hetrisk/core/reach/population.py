@@ -32,7 +32,7 @@ from hetrisk.core.reach.thresholds import REACH_THRESHOLDS
 from hetrisk.core.thresholds import THRESHOLDS
 
 TRIED: Budget[int] = 30  # sets that are tested, the best first
-EVEN: Constant[float] = 0.5  # share, or chance, of what is so as often as not
+LEAST_POWER: Constant[float] = 0.5  # of a test that means something: as often as not it would see
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class _Compared:
     noise: FTest
 
     def power(self, level: float, every: _Compared) -> float:
-        """Chance that either test says so, if all that differs given all columns still did.
+        """Power of the better test, did as much differ given these columns as given all.
 
         With s^2 the noise, regret counts as regret / s^2, and a gap between variances as its square
         over s^4: of what is the same, less is seen where there is more noise.
@@ -88,8 +88,8 @@ class Certificate:
         """
         return self._smallest(self._compared(columns))
 
-    def __call__(self, columns: BoolArray) -> float:
-        """The p-value where y passes for one population, else zero.
+    def passing(self, columns: BoolArray) -> float | None:
+        """The p-value where y passes for one population, else None.
 
         To pass means something only where it could fail: leaving columns out adds noise, behind
         which anything may hide. So nothing passes that would, more often than not, even if all that
@@ -99,8 +99,12 @@ class Certificate:
         p_value = self._smallest(compared)
         level = REACH_THRESHOLDS.passes / (2 * len(compared))
         pairs = zip(compared, self._given_all, strict=True)
-        could_fail = max(some.power(level, every) for some, every in pairs) >= EVEN
-        return p_value if p_value >= REACH_THRESHOLDS.passes and could_fail else 0.0
+        could_fail = max(some.power(level, every) for some, every in pairs) >= LEAST_POWER
+        return p_value if p_value >= REACH_THRESHOLDS.passes and could_fail else None
+
+    def passes(self, columns: BoolArray) -> bool:
+        """Whether y passes for one population."""
+        return self.passing(columns) is not None
 
     @cached_property
     def _given_all(self) -> list[_Compared]:
@@ -139,21 +143,20 @@ def one_population(
     it columns are taken back, those that cost least first, as long as all of this holds and the
     error is within two standard errors of the least (over resamples).
     """
-    test = Certificate(cells, environments.n_targets)
+    certificate = Certificate(cells, environments.n_targets)
     minor = partial(_minor, environments, groups=groups)
     able = _able(costs, int(sets.all(axis=1).argmax()), reach, minor(sets))
     best = able[np.argsort(costs.expected(reach)[able], kind="stable")][:TRIED]
-    start = next((i for i in best if test(sets[i])), None)
+    start = next((i for i in best if certificate.passes(sets[i])), None)
     if start is None:
         return None
     path = take_back_path(environments, reach, groups, sets[start])
     nested = _able(evaluate_path(environments, path).costs, len(path) - 1, reach, minor(path))
-    p_values = np.zeros(len(path))
-    p_values[nested] = [test(path[i]) for i in nested]
-    p_values[0] = test(path[0])
+    passes = np.zeros(len(path), dtype=bool)
+    passes[0], passes[nested] = True, [certificate.passes(path[i]) for i in nested]
     tried = resample_sets(cells, environments, path, path[:0], reach)
-    at = tried.within_errors(p_values > 0.0)
-    return PopulationSet(path[at], float(p_values[at]))
+    columns = path[tried.within_errors(passes)]
+    return PopulationSet(columns, certificate.p_value(columns))
 
 
 def _minor(environments: Environments, sets: BoolArray, groups: IntArray) -> BoolArray:

@@ -26,13 +26,14 @@ from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.choice import Choice
 from hetrisk.core.reach.forms import FORMS, Model, refit_set
-from hetrisk.core.reach.population import EVEN, Certificate, PopulationSet, one_population
+from hetrisk.core.reach.population import PopulationSet, one_population
 from hetrisk.core.reach.regret import says_nothing
 from hetrisk.core.reach.resampling import resample_sets
 from hetrisk.core.reach.sentences import EMPTY, listed, not_sure, out_of, refused, unsteady
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE, ReachCurve, SearchSettings
 from hetrisk.core.thresholds import THRESHOLDS
 
+EVEN: Constant[float] = 0.5  # share of resamples that is as often as not
 PERCENT: Constant[float] = 0.01  # least gain that a sentence tells as a number
 
 
@@ -170,20 +171,21 @@ def _populations(facts: Facts) -> Iterator[tuple[PopulationSet, FloatArray | Non
     often as not where it chooses again.
     """
     choice, problem = facts.choice, facts.choice.problem
-    cells, environments = problem.cells, problem.environments
     found = one_population(
-        cells, environments, choice.met, choice.costs, problem.reach, facts.groups
+        problem.cells,
+        problem.environments,
+        choice.met,
+        choice.costs,
+        problem.reach,
+        facts.groups,
     )
     if found is not None:
         yield found, None
     if facts.tests.chance is not None or not choice.sure:
         return
-    columns = problem.resampled.sets[problem.at]
-    left = ~columns & choice.varies
-    if left.any() and (choice.stability[left] >= EVEN).all():
-        p_value = Certificate(cells, environments.n_targets)(columns)
-        if p_value > 0.0:
-            yield PopulationSet(columns, p_value), choice.stability
+    left = ~choice.columns & choice.varies
+    if left.any() and (choice.stability[left] >= EVEN).all() and choice.one_population is not None:
+        yield PopulationSet(choice.columns, choice.one_population), choice.stability
 
 
 def _without(facts: Facts, left: BoolArray, what: str, agreement: float) -> Answer | None:
