@@ -1,14 +1,19 @@
 """Effects of the target whose mechanism differs between environments: tested, left out, priced."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.core.given import _telling
 from hetrisk.core.numerics.families import Multinomial
-from hetrisk.core.reach.effects import effect_p_values
+from hetrisk.core.reach.effects import effect_p_values, effects_within
+from hetrisk.core.reach.heterogeneity import heterogeneity
 from hetrisk.core.thresholds import THRESHOLDS
 from hetrisk.datasets import load_task
 from reach.made import cells_of
@@ -40,7 +45,8 @@ def made(
 def p_values(X, y, codes, groups=None):
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     groups = np.arange(X.shape[1]) if groups is None else groups
-    return effect_p_values(cells_of(scaled, (y - y.mean()) / y.std(), codes), 1, groups)
+    cells = cells_of(scaled, (y - y.mean()) / y.std(), codes)
+    return effect_p_values(cells, cells, 1, groups)
 
 
 @pytest.mark.parametrize(
@@ -231,9 +237,86 @@ def test_effects_of_several_labels():
     X = np.column_stack([X, effect])
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     cells = cells_of(scaled, y.astype(float), codes, family=Multinomial(3))
-    p = effect_p_values(cells, Multinomial(3).n_targets, np.arange(4))
+    p = effect_p_values(cells, cells, Multinomial(3).n_targets, np.arange(4))
     assert p[3] < THRESHOLDS.sure
     assert (p[:3] == 1.0).all()
     spread = X.copy()
     spread[:, 3] = y + np.where(codes == 0, 0.3, 1.5) * rng.standard_normal(3000)
     assert not HRMClassifier().fit(spread, y, environments=codes).support_[3]
+
+
+def labs(seed, n_labs=20, rows=60):
+    """Six causes of y, and twelve readings of it whose gains drift together from lab to lab."""
+    rng = np.random.default_rng(seed)
+    lab = np.arange(n_labs * rows) % n_labs
+    X = rng.standard_normal((len(lab), 6))
+    y = X @ np.array([0.6, -0.5, 0.4, 0.6, -0.5, 0.4]) + rng.standard_normal(len(lab))
+    loading = rng.standard_normal((12, 2)) / np.sqrt(2)
+    gains = (np.array([0.9, 0.1]) + rng.standard_normal((n_labs, 2)) * [0.55, 0.25]) @ loading.T
+    readings = y[:, None] * gains[lab] + rng.standard_normal((len(lab), 12))
+    return np.column_stack([X, readings]), y, lab
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_gains_that_are_shared_do_not_hide_effects_within_environments(seed):
+    """Given y alone they go along with each other; given y and the environment they do not."""
+    X, y, lab = labs(seed)
+    apart, together = (
+        effects_within(cells_of(X, y, codes), np.arange(18)) for codes in (lab, np.zeros_like(lab))
+    )
+    assert not apart[:6].any()
+    assert apart[6:].sum() >= 8
+    assert together[6:].sum() < apart[6:].sum()
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_effects_that_shift_leave_beside_what_regret_leaves_out(seed):
+    X, y, lab = labs(seed)
+    model = HRMRegressor().fit(X, y, environments=[f"lab {k}" for k in lab])
+    assert model.verdict_ == "invariant"
+    assert "environments differ beyond chance, and effects of the target" in model.verdict_reason_
+    assert "leave as well" in model.verdict_reason_
+    assert model.support_[:6].all()
+    assert (~model.support_[6:]).sum() >= 8
+    assert (model.stability_[~model.support_] >= 0.5).all()
+
+
+@pytest.mark.parametrize("told", ["environments", "hints"])
+@pytest.mark.parametrize("seed", range(3))
+def test_thin_sites_are_told_apart_by_how_effects_follow_the_target(seed, told):
+    """A hundred sites of twenty rows: too few for a regression on ten columns, not for a line."""
+    rng = np.random.default_rng(seed)
+    site = rng.permutation(2000) % 100
+    X = rng.standard_normal((2000, 6))
+    y = X @ np.array([1.0, -0.8, 0.7, 0.6, 0.5, -0.6]) + rng.standard_normal(2000)
+    gain = rng.normal(0.8, 0.5, 100)[site]
+    readings = gain[:, None] * y[:, None] * np.array([1.0, -0.8, 0.6, 1.1])
+    X = np.column_stack([X, readings + rng.standard_normal((2000, 4))])
+    named = pd.Series([f"site {s}" for s in site], name="site")
+    model = HRMRegressor().fit(X, y, **{told: named})
+    assert np.flatnonzero(~model.support_).tolist() == [6, 7, 8, 9]
+    # Kinds by the regression of y on ten columns are half as far apart.
+    by_gain = np.array(
+        [gain[model.environments_ == k].mean() for k in np.unique(model.environments_)]
+    )
+    assert np.ptp(by_gain) > 0.8
+
+
+def test_of_partitions_that_surely_differ_the_one_with_the_most_regret_goes_on():
+    X, y, codes = made()
+    one = heterogeneity(cells_of(X, y, codes), 1)
+    found = [replace(one, regret=regret) for regret in (0.1, 0.4, 0.9)]
+    assert _telling(found, np.array([1e-30, 1e-4, 0.3]), 0.01) == 1
+    assert _telling(found, np.array([0.2, 0.9, 0.3]), 0.01) == 0
+
+
+def test_regret_beyond_chance_is_what_the_slopes_of_environments_explain():
+    rng = np.random.default_rng(0)
+    codes = np.arange(20_000) % 2
+    x = rng.standard_normal(20_000)
+    y = np.where(codes == 0, 1.5, 0.5) * x + 0.5 * rng.standard_normal(20_000)
+    differ = heterogeneity(cells_of(x[:, None], y, codes), 1)
+    # Half a unit of slope either way, of noise with variance a quarter.
+    assert differ.regret == pytest.approx(1.0, rel=0.05)
+    alike = heterogeneity(cells_of(x[:, None], 0.5 * x + y - y.mean(), rng.permutation(codes)), 1)
+    assert abs(alike.regret) < 1e-3

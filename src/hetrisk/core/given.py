@@ -1,8 +1,9 @@
 """Environments that rows carry: named or hinted sources are tested, and regret decides.
 
-A source is the best of its partitions, with a correction for how many it has; over the sources,
-p-values are corrected by Holm's rule. Those that differ beyond chance are used together: in the
-regression of y on all columns, or else in how an effect of y follows from it.
+A source differs if one of its partitions does, with a correction for how many it has; of those
+that do the one with the most regret goes on. Over the sources, p-values are corrected by Holm's
+rule. Those that differ beyond chance are used together: in the regression of y on all columns, or
+else in how an effect of y follows from it.
 """
 
 from __future__ import annotations
@@ -85,24 +86,24 @@ class TestedSource:
 def test_sources(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings, level: float
 ) -> list[TestedSource]:
-    """Test every source: the best of its partitions, corrected for their number (Bonferroni)
+    """Test every source: the surest of its partitions, corrected for their number (Bonferroni)
     and, over the sources, by Holm's step-down rule; all of them together at ``level``.
 
     Effects of the target have as much again, and so has the noise, where columns leave: either is a
     reason to leave some out, and to shrink no direction.
     """
-    proposals = [hinted(rows, family, column) for column in settings.hints]
+    proposals = [hinted(rows, family, groups, column) for column in settings.hints]
     if settings.environments is not None:
-        proposals.insert(0, named(rows, family, settings.environments, settings.cells))
+        proposals.insert(0, named(rows, family, groups, settings.environments, settings.cells))
     best: list[tuple[Proposal, Heterogeneity, float]] = []
     for several in proposals:
         found = [heterogeneity(p.merged.cells, family.n_targets) for p in several]
         if found:
-            first = int(np.argmin([f.p_value for f in found]))
             # Bonferroni within a source: its partitions (six intervals, two halves) are looks at
-            # the same column, and only the best of them goes on.
-            p_value = min(1.0, len(found) * found[first].p_value)
-            best.append((several[first], found[first], p_value))
+            # the same column, and only one of them goes on.
+            p_values = np.minimum(len(found) * np.array([f.p_value for f in found]), 1.0)
+            first = _telling(found, p_values, level)
+            best.append((several[first], found[first], float(p_values.min())))
     corrected = holm(np.array([p for _, _, p in best]))
     others = [_further(proposal, family, groups, settings, len(best)) for proposal, _, _ in best]
     return [
@@ -111,15 +112,22 @@ def test_sources(
     ]
 
 
+def _telling(found: list[Heterogeneity], p_values: FloatArray, level: float) -> int:
+    """Number of the surest partition; where several surely differ, of that with most regret."""
+    sure = np.flatnonzero(p_values < level)
+    if not len(sure):
+        return int(np.argmin(p_values))
+    return int(sure[np.argmax([found[i].regret for i in sure])])
+
+
 def _further(
     proposal: Proposal, family: Family, groups: IntArray, settings: SearchSettings, n_sources: int
 ) -> tuple[FloatArray, float]:
     """P-values of one mechanism of each effect (d,) and of one noise, corrected for the sources."""
     if not FORMS[settings.form].leaves_columns:
         return np.ones(len(groups)), 1.0
-    cells = proposal.merged.cells
-    effects = effect_p_values(cells, family.n_targets, groups)
-    noise = one_noise(cells, family.n_targets).p_value
+    effects = effect_p_values(proposal.merged.cells, proposal.levels, family.n_targets, groups)
+    noise = one_noise(proposal.merged.cells, family.n_targets).p_value
     return np.minimum(n_sources * effects, 1.0), min(n_sources * noise, 1.0)
 
 

@@ -82,6 +82,10 @@ class CellMoments(Summed):
         shape = (groups.shape[1], *self.gram.shape[1:2], q, q)
         return CellMoments(groups.T @ self.weight, (groups**2).T @ self.square, gram.reshape(shape))
 
+    def some(self, chosen: BoolArray) -> CellMoments:
+        """The chosen environments."""
+        return CellMoments(self.weight[chosen], self.square[chosen], self.gram[chosen])
+
     def merged_folds(self, chosen: BoolArray) -> CellMoments:
         """Sum the chosen folds into one."""
         return CellMoments(

@@ -136,23 +136,27 @@ def effect_blocks(
 def effects_of(
     scatter: FloatArray, cross: FloatArray, targets: FloatArray, n_rows: float, groups: IntArray
 ) -> BoolArray:
-    """(d,) features that depend on the others, but not once a line in the targets is taken out.
+    """(d,) features that depend on the others, but not once the targets are known.
 
-    Alone or as a block (`effect_blocks`).
+    Alone or as a block (`effect_blocks`). A line in the targets is taken out in each environment.
 
     Parameters
     ----------
-    scatter, cross, targets : (d, d), (d, t), (t, t) covariances of the features, of features with
-        targets, and of targets.
+    scatter, cross, targets : (K, d, d), (K, d, t), (K, t, t) what each environment adds to the
+        covariances of the features, of features with targets, and of targets.
     n_rows : effective rows.
     groups : (d,) columns of one group are not asked about each other.
     """
     # Indicators of all classes sum to one: the shortest solution takes them out all the same.
     known = np.linalg.pinv(targets, hermitian=True)
-    n_known = int(np.linalg.matrix_rank(targets, hermitian=True))
-    given = scatter - cross @ known @ cross.T
-    block = effect_blocks(scatter, given, n_rows, n_known, groups)
-    return dependence(scatter, given, n_rows, n_known, groups).is_effect | (block >= 0)
+    n_known = int(np.linalg.matrix_rank(targets, hermitian=True).sum())
+    plain = scatter.sum(axis=0)
+    given = plain - (cross @ known @ np.swapaxes(cross, 1, 2)).sum(axis=0)
+    # Of a column that the targets determine rounding is left, which seems to depend on anything.
+    gone = np.diag(given) <= NEARLY_SINGULAR * np.diag(plain)
+    given[gone], given[:, gone] = 0.0, 0.0
+    block = effect_blocks(plain, given, n_rows, n_known, groups)
+    return dependence(plain, given, n_rows, n_known, groups).is_effect | (block >= 0)
 
 
 def shifting_effects(
@@ -182,9 +186,9 @@ def shifting_effects(
         return np.zeros(d, dtype=bool)
     # Within environments: scatters are about each environment's own mean, so that a shift of
     # means is not taken for dependence.
-    within = (part.sum(axis=0) / rows for part in (curvature, right[..., None], total[:, None]))
-    plain, cross, target = within
-    effect = effects_of(plain, cross, target[:, None], rows - K + 1, groups)
+    parts = (curvature, right[..., None], total[:, None, None])
+    plain, cross, target = (part.sum(axis=0, keepdims=True) / rows for part in parts)
+    effect = effects_of(plain, cross, target, rows - K + 1, groups)
     squares = np.diagonal(curvature, axis1=1, axis2=2) - right**2 / total[:, None]
     variance = np.maximum(squares, TINY) / freedom[:, None]
     pooled = (freedom[:, None] * variance).sum(axis=0) / freedom.sum()

@@ -20,7 +20,6 @@ from hetrisk.core.reach.sentences import contradiction, share, unpaid
 from hetrisk.core.reach.set_errors import evaluate_sets
 from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import (
-    INVARIANT,
     EnvironmentScore,
     Evidence,
     ReachCurve,
@@ -66,7 +65,7 @@ def decide(
 ) -> Decision:
     """Choose columns or directions at the reach asked for; keep plain ERM where that pays more.
 
-    Regret decides first; where it leaves nothing out, the other rules (`hetrisk.core.reach.rules`).
+    Regret decides first, then the other rules (`hetrisk.core.reach.rules`).
 
     Parameters
     ----------
@@ -81,13 +80,12 @@ def decide(
     facts = Facts(choice, tests, _pricing(choice, unit, measure), groups, settings)
     answer = by_regret(facts)
     for rule in RULES if FORMS[settings.form].leaves_columns else ():
-        if answer.verdict != INVARIANT:
-            answer = rule(facts) or answer
-    use = answer.priced if answer.verdict == INVARIANT else None
+        answer = rule(facts, answer) or answer
+    use = answer.priced if answer.stands else None
     use = use or facts.price(plain(choice.problem))
     found, reason, shifting = use.model, answer.reason, facts.shifting
     scores = leave_one_out(environments, found.refit, names)
-    if answer.verdict == INVARIANT:
+    if answer.stands:
         reason = f"{reason} {contradiction(scores)}".strip()
     elif shifting.any() and (choice.varies & ~shifting).any():
         reason = f"{reason} {unpaid(shifting, groups, settings)}"

@@ -71,6 +71,7 @@ class Heterogeneity:
     p_value : of one regression for all environments.
     column_p_values : (d,) of one coefficient for all environments, each column on its own.
     test : of all coefficients together.
+    regret : mean regret beyond chance, in units of the noise.
     """
 
     environments: Environments
@@ -78,6 +79,7 @@ class Heterogeneity:
     p_value: float
     column_p_values: FloatArray
     test: FTest
+    regret: float
 
 
 def environments_of(cells: CellMoments, n_targets: int) -> Environments:
@@ -125,7 +127,7 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
     K, draws = len(environments.rows), _whitened_scores(cells, environments, fits)
     n_folds = cells.weight.shape[1]
     if K < 2 or n_folds < 2:
-        return Heterogeneity(environments, fits, 1.0, np.ones(p - 1), NOTHING)
+        return Heterogeneity(environments, fits, 1.0, np.ones(p - 1), NOTHING, 0.0)
     # Traces of Lambda and of its square from the Gram matrix of the draws: K F numbers a side,
     # where Lambda itself has p t.
     products = draws @ draws.T
@@ -148,7 +150,8 @@ def heterogeneity(cells: CellMoments, n_targets: int) -> Heterogeneity:
     # All coefficients together see many small changes best, one by one a single large one.
     single = float(columns.min(initial=1.0)) * len(columns)
     p_value = min(2.0 * min(test.p_value, single), 1.0)
-    return Heterogeneity(environments, fits, p_value, columns, test)
+    regret = (total - (K - 1) * trace) / float(environments.rows.sum())
+    return Heterogeneity(environments, fits, p_value, columns, test, regret)
 
 
 def one_noise(cells: CellMoments, n_targets: int) -> FTest:

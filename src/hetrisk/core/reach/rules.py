@@ -3,12 +3,11 @@
 1. *Regret* (`by_regret`): the set with the least error to expect at the reach, if it is to blame
    and the same columns leave on other rows.
 2. *Effects* (`by_effects`): columns that follow from the target, in another way in some
-   environments.
+   environments. They leave beside what regret leaves out, too, where that pays more.
 3. *One population* (`by_population`): a set without which y follows the other columns in one way,
    with noise of one size, in all environments.
 
-Each is asked where those before it leave nothing out, and an answer counts only where it pays
-within the reach.
+An answer counts only where it pays within the reach, and more than the one before it.
 """
 
 from __future__ import annotations
@@ -76,6 +75,11 @@ class Answer:
     reason: str
     stability: FloatArray
 
+    @property
+    def stands(self) -> bool:
+        """Whether the model is to be used."""
+        return self.verdict == INVARIANT
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -123,30 +127,40 @@ def by_regret(facts: Facts) -> Answer:
     return Answer(made, verdict, reason, stability)
 
 
-def by_effects(facts: Facts) -> Answer | None:
+def by_effects(facts: Facts, so_far: Answer) -> Answer | None:
     """Leave out effects of the target whose mechanism differs, where that pays; else None.
 
-    Each was tested by itself: that it shifts needs no second opinion from resamples, and that it
-    pays is asked for as often as not.
+    Beside what is left out so far, if that is anything. Each was tested by itself: that it shifts
+    needs no second opinion from resamples, and that it pays is asked for as often as not.
     """
-    left = facts.shifting
-    if not left.any():
+    left, before = facts.shifting, _left_out(facts, so_far)
+    if not (left & ~before).any():
         return None
     several = len(np.unique(facts.groups[left])) > 1
     which = (
         "effects of the target that follow" if several else "an effect of the target that follows"
     )
+    p_value = p_text(float(facts.tests.effects[left].min()))
+    if not before.any():
+        what = f"{which} from it in another way in some of {facts.count} environments ({p_value})"
+        return _without(facts, left, what, EVEN)
     what = (
-        f"{which} from it in another way in some of {facts.count} environments "
-        f"({p_text(float(facts.tests.effects[left].min()))})"
+        f"{facts.count} environments differ beyond chance, and {which} from it in another way in "
+        f"some of them leave as well ({p_value})"
     )
-    return _without(facts, left, what, EVEN)
+    answer = _without(facts, left | before, what, EVEN)
+    if answer is None or _at_reach(facts, answer) >= _at_reach(facts, so_far):
+        return None
+    return replace(answer, stability=np.where(left, answer.stability, so_far.stability))
 
 
-def by_population(facts: Facts) -> Answer | None:
-    """Leave out columns without which y is one population in all environments; else None."""
+def by_population(facts: Facts, so_far: Answer) -> Answer | None:
+    """Leave out columns without which y is one population in all environments; else None.
+
+    Asked where nothing is left out so far.
+    """
     choice, chance = facts.choice, facts.tests.chance
-    if chance is not None and not facts.tests.noise < THRESHOLDS.sure:
+    if so_far.stands or (chance is not None and not facts.tests.noise < THRESHOLDS.sure):
         return None
     differ = "differ in their noise" if chance is not None else "differ beyond chance"
     for found, stability in _populations(facts):
@@ -161,7 +175,21 @@ def by_population(facts: Facts) -> Answer | None:
     return None
 
 
-RULES: Final[tuple[Callable[[Facts], Answer | None], ...]] = (by_effects, by_population)
+RULES: Final[tuple[Callable[[Facts, Answer], Answer | None], ...]] = (by_effects, by_population)
+
+
+def _left_out(facts: Facts, answer: Answer) -> BoolArray:
+    """(d,) columns that an answer leaves out."""
+    if answer.priced is None or not answer.stands:
+        return np.zeros_like(facts.choice.varies)
+    return facts.choice.varies & ~answer.priced.model.support
+
+
+def _at_reach(facts: Facts, answer: Answer) -> float:
+    """Error to expect of an answer's model at the reach."""
+    assert answer.priced is not None
+    curve = answer.priced.curve
+    return float(curve.error[np.searchsorted(curve.reach, facts.settings.reach)])
 
 
 def _populations(facts: Facts) -> Iterator[tuple[PopulationSet, FloatArray | None]]:

@@ -17,7 +17,7 @@ import numpy as np
 from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments, cell_moments
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.named_numbers import Budget
-from hetrisk.core.numerics.rows import FloatArray, RowSource
+from hetrisk.core.numerics.rows import FloatArray, IntArray, RowSource
 from hetrisk.core.result import HintColumn
 from hetrisk.core.sources.levels import (
     LEVEL_THRESHOLDS,
@@ -39,11 +39,11 @@ QUARTERS = ("December to February", "March to May", "June to August", "September
 WEEK = ("Monday to Friday", "Saturday and Sunday")
 
 
-def hinted(rows: RowSource, family: Family, column: HintColumn) -> list[Proposal]:
+def hinted(rows: RowSource, family: Family, groups: IntArray, column: HintColumn) -> list[Proposal]:
     """Partitions along one hint."""
     position = column.position
     if column.kind == "category":
-        return _along_levels(rows, family, column, position)
+        return _along_levels(rows, family, groups, column)
     sample = rows.sample(QUANTILE_ROWS, 0).hints
     assert sample is not None
     values = sample[:, position]
@@ -57,20 +57,22 @@ def hinted(rows: RowSource, family: Family, column: HintColumn) -> list[Proposal
 
 
 def _along_levels(
-    rows: RowSource, family: Family, column: HintColumn, position: int
+    rows: RowSource, family: Family, groups: IntArray, column: HintColumn
 ) -> list[Proposal]:
     """The levels of a category, or kinds of them."""
     names = (*column.levels, *(("missing",) if column.missing else ()))
     width = rows.n_features + 1 + family.n_targets
     if len(names) < 2 or 2 * len(names) * width**2 > MOST_CELLS:
         return []
-    base = Levels(position, len(column.levels), column.missing)
+    base = Levels(column.position, len(column.levels), column.missing)
     cells = cell_moments(rows, family, base, n_folds(len(names)))
-    merged = merge_unordered(cells, names, family.n_targets)
-    many = merged.names and merged.names[0].startswith("kind ")
-    how = f"{len(names)} levels in {len(merged.names)} kinds" if many else "its levels"
-    how += merged.in_none(names)
-    return _if_any(proposed(column.name, HINTED, how, base, merged))
+    found: list[Proposal] = []
+    for merged in merge_unordered(cells, names, family.n_targets, groups):
+        many = merged.names and merged.names[0].startswith("kind ")
+        how = f"{len(names)} levels in {len(merged.names)} kinds" if many else "its levels"
+        how += merged.in_none(names)
+        found += _if_any(proposed(column.name, HINTED, how, base, merged, cells))
+    return found
 
 
 def _along_values(
@@ -91,7 +93,7 @@ def _along_values(
         merged = _beside_missing(cells, names, most, column.missing)
         how = f"{len(merged.names)} intervals"
         if not any(len(merged.names) == len(other.names) for other in found):
-            found += _if_any(proposed(column.name, HINTED, how, base, merged))
+            found += _if_any(proposed(column.name, HINTED, how, base, merged, cells))
     return found
 
 
@@ -125,7 +127,7 @@ def _seasonal(
     # Two rows a coefficient, as for any environment (`LevelThresholds`).
     enough = merged.cells.effective_rows.min() >= 2.0 * cells.gram.shape[-1]
     how = "seasons" if len(names) > 2 else "days of the week"
-    return _if_any(proposed(column.name, HINTED, how, base, merged)) if enough else []
+    return _if_any(proposed(column.name, HINTED, how, base, merged, cells)) if enough else []
 
 
 def _beside_missing(cells: CellMoments, names: tuple[str, ...], most: int, missing: bool) -> Merged:

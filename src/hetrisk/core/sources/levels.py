@@ -7,9 +7,9 @@ rows for each coefficient (`LevelThresholds`). Where there are more environments
 
 * levels with an order (years, quantiles of a number) are merged with their neighbours;
 * levels without one (hundreds of sites) fall into a few *kinds*: a mixture of regressions in which
-  all rows of a level share their component (`hetrisk.core.mixture.kinds`). A level is assigned by
-  one half of its rows and judged by the other, so that kinds, too, are not made from the y they
-  are judged by.
+  all rows of a level share their component (`hetrisk.core.mixture.kinds`), of y on the columns or,
+  where some columns are effects of y, of those on y. A level is assigned by one half of its rows
+  and judged by the other, so that kinds, too, are not made from the y they are judged by.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ import numpy as np
 
 from hetrisk.core.mixture.kinds import assign_kinds
 from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.named_numbers import Budget, derived, measured, threshold
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.reach.effects import effects_within, reversed_moments
 
 MANY_LEVELS: Budget[int] = 60  # levels beyond which the folds are made of whole levels
 MOST_CELLS: Budget[float] = 4e7  # numbers that the moments of all levels may take
@@ -193,7 +195,9 @@ class Merged:
         return f"; in none, for want of rows: {_listed(thin)}" if thin else ""
 
 
-def merge_unordered(cells: CellMoments, names: tuple[str, ...], n_targets: int) -> Merged:
+def merge_unordered(
+    cells: CellMoments, names: tuple[str, ...], n_targets: int, groups: IntArray
+) -> list[Merged]:
     """Levels as they are, where few and some large enough; the thin ones together; else kinds."""
     rows = cells.effective_rows
     least = _least_rows(cells)
@@ -209,17 +213,37 @@ def merge_unordered(cells: CellMoments, names: tuple[str, ...], n_targets: int) 
         kept = [name for name, small in zip(names, thin, strict=True) if not small]
         others = [names[j] for j in np.argsort(-rows, kind="stable") if thin[j]]
         merged = tuple(kept) + ((f"all others{_holding(others)}",) if held >= least else ())
-        return _merged(cells, lookup, merged)
-    return _kinds(cells, names, n_targets)
+        return [_merged(cells, lookup, merged)]
+    kinds = [_kinds(cells, names, cells, n_targets)]
+    effects = np.flatnonzero(effects_within(cells, groups))
+    if len(effects):
+        # How effects follow y takes few coefficients: thin levels are told apart by it more surely.
+        told = _in_units_of_noise(reversed_moments(cells, n_targets, effects), len(effects))
+        kinds.append(_kinds(cells, names, told, len(effects)))
+    return kinds
 
 
-def _kinds(cells: CellMoments, names: tuple[str, ...], n_targets: int) -> Merged:
-    """A few kinds of levels, each level assigned by one half of its rows, judged by the other."""
+def _in_units_of_noise(cells: CellMoments, n_targets: int) -> CellMoments:
+    """Moments in which the noise of every target, given the columns, has size one."""
+    p = cells.gram.shape[-1] - n_targets
+    gram = cells.gram.sum(axis=(0, 1)) / cells.weight.sum()
+    cross = gram[:p, p:]
+    explained = np.einsum("ij,ij->j", cross, np.linalg.pinv(gram[:p, :p], hermitian=True) @ cross)
+    variance = np.maximum(np.diag(gram)[p:] - explained, TINY)
+    scale = np.concatenate([np.ones(p), 1.0 / np.sqrt(variance)])
+    return CellMoments(cells.weight, cells.square, cells.gram * scale[:, None] * scale)
+
+
+def _kinds(cells: CellMoments, names: tuple[str, ...], told: CellMoments, n_targets: int) -> Merged:
+    """A few kinds of levels, each level assigned by one half of its rows, judged by the other.
+
+    ``told`` are the moments of the regression, of ``n_targets``, by which kinds are told apart.
+    """
     # Assigned and judged by the same rows, levels would be sorted by their noise, and kinds differ
     # where nothing does.
     half = np.arange(cells.weight.shape[1]) % 2
     halves = [cells.merged_folds(half == side) for side in (0, 1)]
-    kinds = assign_kinds(halves, n_targets)
+    kinds = assign_kinds([told.merged_folds(half == side) for side in (0, 1)], n_targets)
     K = int(kinds.max()) + 1
     # A fold holds whole levels: rows of one level may be alike in more than x and y.
     fold = np.arange(len(names)) % (FOLDS // 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hetrisk.core.numerics.cells import Assignment, CellMoments, cell_moments
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.rows import RowSource
+from hetrisk.core.numerics.rows import IntArray, RowSource
 from hetrisk.core.result import NamedEnvironments
 from hetrisk.core.sources.levels import (
     Carried,
@@ -27,7 +27,11 @@ def assignment(labels: NamedEnvironments) -> Assignment:
 
 
 def named(
-    rows: RowSource, family: Family, labels: NamedEnvironments, known: CellMoments | None = None
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    labels: NamedEnvironments,
+    known: CellMoments | None = None,
 ) -> list[Proposal]:
     """The partition that the labels make; where they are too many, neighbours or kinds of them.
 
@@ -41,8 +45,8 @@ def named(
         cells = cell_moments(rows, family, base, n_folds(len(names)))
     merges = [merge_ordered(cells, names, len(names))] if labels.ordered else []
     if not (merges and _alike(merges[0], names)):
-        merges.append(merge_unordered(cells, names, family.n_targets))
-    return [_proposal(merged, names, base) for merged in merges]
+        merges += merge_unordered(cells, names, family.n_targets, groups)
+    return [_proposal(merged, names, base, cells) for merged in merges]
 
 
 def _alike(merged: Merged, names: tuple[str, ...]) -> bool:
@@ -50,6 +54,8 @@ def _alike(merged: Merged, names: tuple[str, ...]) -> bool:
     return len(merged.names) + int((merged.lookup < 0).sum()) == len(names)
 
 
-def _proposal(merged: Merged, names: tuple[str, ...], base: Assignment) -> Proposal:
+def _proposal(
+    merged: Merged, names: tuple[str, ...], base: Assignment, levels: CellMoments
+) -> Proposal:
     how = "as named" if _alike(merged, names) else f"{len(names)} labels merged"
-    return proposed(NAME, NAMED, f"{how}{merged.in_none(names)}", base, merged)
+    return proposed(NAME, NAMED, f"{how}{merged.in_none(names)}", base, merged, levels)

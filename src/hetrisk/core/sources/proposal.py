@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.numerics.cells import Assignment
+from hetrisk.core.numerics.cells import Assignment, CellMoments
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.sources.levels import Merged
 
@@ -56,6 +56,8 @@ class Proposal:
     how : how the partition was made, in a few words.
     assignment : applies it to any rows that carry the same columns.
     merged : its environments' moments and names.
+    levels : moments of what was merged, within which effects of the target are recognised: where a
+        regression takes hundreds of rows, a line takes a few.
     """
 
     source: str
@@ -63,6 +65,7 @@ class Proposal:
     how: str
     assignment: Assignment
     merged: Merged
+    levels: CellMoments
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,7 +73,16 @@ class Proposal:
         return self.merged.names
 
 
-def proposed(source: str, kind: str, how: str, base: Assignment, merged: Merged) -> Proposal:
+def proposed(
+    source: str,
+    kind: str,
+    how: str,
+    base: Assignment,
+    merged: Merged,
+    levels: CellMoments,
+) -> Proposal:
     """A partition of merged levels."""
     lookup = tuple(int(k) for k in merged.lookup)
-    return Proposal(source, kind, how, Grouped(base, lookup, len(merged.names)), merged)
+    return Proposal(
+        source, kind, how, Grouped(base, lookup, len(merged.names)), merged, levels or merged.cells
+    )
