@@ -5,7 +5,12 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from hetrisk.core.numerics.dependence import dependence, effect_blocks, shifting_effects
+from hetrisk.core.numerics.dependence import (
+    _shared_information,
+    dependence,
+    effect_blocks,
+    shifting_effects,
+)
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.paper.stability import quadratics_from_moments
@@ -150,6 +155,60 @@ def test_effects_that_share_more_than_the_target_are_a_block_and_causes_are_none
 
 def test_effects_that_share_the_target_alone_are_no_block():
     assert (blocks(0, factor=0.0) == -1).all()
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4, 5])
+def test_a_block_is_found_though_some_column_of_it_says_too_little_by_itself(seed):
+    """Twelve readings of y with gains that drift together from lab to lab, some of them faint."""
+    rng = np.random.default_rng(seed)
+    causes = rng.standard_normal((2000, 6))
+    y = 0.4 * causes.sum(axis=1) + rng.standard_normal(2000)
+    drift = rng.standard_normal((20, 2)) * [0.5, 0.3] + [0.9, 0.1]
+    gains = (0.7 * drift @ rng.standard_normal((2, 12)))[np.arange(2000) % 20]
+    X = np.column_stack([causes, y[:, None] * gains + rng.standard_normal((2000, 12))])
+    plain, given = covariances(X, y)
+    found = effect_blocks(plain, given, 2000, 1, np.arange(18))
+    own = found >= 0
+    assert not own[:6].any()
+    assert own[6:].sum() >= 8
+    alone = dependence(plain, given, 2000, 1, np.where(own, 20, np.arange(18)))
+    assert not alone.is_effect[own].all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_causes_in_two_groups_are_no_block_whatever_they_share(seed):
+    """Causes with factors of their own, linked or not: no side of them is one of effects."""
+    rng = np.random.default_rng(seed)
+    factors = rng.standard_normal((2000, 2))
+    X = np.repeat(factors, 3, axis=1) + rng.standard_normal((2000, 6))
+    y = X @ rng.uniform(0.3, 1.0, 6) * rng.choice([-1.0, 1.0]) + rng.standard_normal(2000)
+    X = np.column_stack([X, rng.standard_normal((2000, 3))])
+    assert (effect_blocks(*covariances(X, y), 2000, 1, np.arange(9)) == -1).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (4, 4)])
+def test_what_two_sets_of_columns_say_of_each_other_has_the_law_of_chi_square(shape):
+    rng = np.random.default_rng(0)
+    a, b = shape
+    some = np.arange(a + b) < a
+    p = []
+    for _ in range(400):
+        X = rng.standard_normal((60, a + b)) @ np.diag(rng.uniform(0.1, 9.0, a + b))
+        X -= X.mean(axis=0)
+        statistic, df = _shared_information(X.T @ X / 60, some, ~some, 60)
+        assert df == a * b
+        p.append(stats.chi2.sf(statistic, df))
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+
+
+def test_what_one_column_says_of_others_is_the_logarithm_of_what_they_leave_of_it():
+    X, _ = system(2, (1.0,), (300,))[0]
+    X = X - X.mean(axis=0)
+    one = np.arange(5) == 4
+    statistic, df = _shared_information(X.T @ X / 300, one, ~one, 300)
+    left = 1.0 - sm.OLS(X[:, 4], X[:, :4]).fit().rsquared
+    assert df == 4
+    assert statistic == pytest.approx(-(300 - 4) * np.log(left), rel=1e-6)
 
 
 def test_without_causes_that_explain_the_target_together_nobody_is_an_effect():

@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.core.given import _telling
+from hetrisk.core.numerics.dependence import dependence
 from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.reach.effects import effect_p_values, effects_within
 from hetrisk.core.reach.heterogeneity import heterogeneity
@@ -261,12 +262,13 @@ def labs(seed, n_labs=20, rows=60):
 def test_gains_that_are_shared_do_not_hide_effects_within_environments(seed):
     """Given y alone they go along with each other; given y and the environment they do not."""
     X, y, lab = labs(seed)
-    apart, together = (
-        effects_within(cells_of(X, y, codes), np.arange(18)) for codes in (lab, np.zeros_like(lab))
-    )
-    assert not apart[:6].any()
-    assert apart[6:].sum() >= 8
-    assert together[6:].sum() < apart[6:].sum()
+    found = effects_within(cells_of(X, y, lab), np.arange(18))
+    assert not found[:6].any()
+    assert found[6:].sum() >= 8
+    X, y = X - X.mean(axis=0), y - y.mean()
+    rest = X - np.outer(y, y @ X) / (y @ y)
+    alone = dependence(X.T @ X / len(y), rest.T @ rest / len(y), len(y), 1, np.arange(18))
+    assert alone.is_effect.sum() < found.sum()
 
 
 @pytest.mark.parametrize("seed", [0, 7])

@@ -109,28 +109,64 @@ def effect_blocks(
     """(d,) number of the block of effects that a feature belongs to, -1 for none.
 
     Effects that share more than the target (an instrument, a site) depend on each other when it is
-    known, so none passes for one. Together they do: a block of features that depend on those
-    outside, but not once the target is known. Seen from its effects, the causes of a target are
-    such a block as well; but causes explain the target together, and depend on each other more
-    once it is known. There must be some outside, and none inside. Arguments as for `dependence`.
+    known, so none passes for one. Together they do. Features that are linked given the target make
+    up components. Where one of them and all others depend on each other through the target alone,
+    the side that holds causes, which depend on each other more once the target is known, is that of
+    the causes if the other one holds none; and on that other side components are blocks of effects.
+    Arguments as for `dependence`.
     """
     size = np.sqrt(np.maximum(np.diag(given), TINY))
     certain = DEPENDENCE_THRESHOLDS.certain * np.outer(size, size)
     linked = np.abs(given) * np.sqrt(n_rows) > certain
     _, found = connected_components(linked | (groups[:, None] == groups), directed=False)
-    block = found.astype(np.int64)
-    effect = dependence(plain, given, n_rows, n_known, block).is_effect
 
     def any_cause(some: BoolArray) -> bool:
         at = np.ix_(some, some)
         return bool(dependence(plain[at], given[at], n_rows, n_known, groups[some]).is_cause.any())
 
-    for number in np.unique(block):
-        own = block == number
-        several = len(np.unique(groups[own])) > 1 and effect[own].all()
-        if not (several and any_cause(~own) and not any_cause(own)):
-            block[own] = -1
+    def only_through_target(some: BoolArray, others: BoolArray) -> bool:
+        before, df = _shared_information(plain, some, others, n_rows)
+        after, _ = _shared_information(given, some, others, n_rows - n_known)
+        left = after - df - np.sqrt(2.0 * df)
+        return bool(
+            chdtrc(df, before) < DEPENDENCE_THRESHOLDS.depends
+            and left < DEPENDENCE_THRESHOLDS.left * (before - df)
+        )
+
+    block = np.full(len(groups), -1, dtype=np.int64)
+    several = [found == c for c in np.unique(found) if len(np.unique(groups[found == c])) > 1]
+    for own in several:
+        if own.all() or not only_through_target(own, ~own):
+            continue
+        causal = [any_cause(side) for side in (own, ~own)]
+        if causal[0] != causal[1]:
+            causes = own if causal[0] else ~own
+            for other in several:
+                if not (other & causes).any() and only_through_target(other, causes):
+                    block[other] = found[other]
     return block
+
+
+def _shared_information(
+    covariance: FloatArray, some: BoolArray, others: BoolArray, n_rows: float
+) -> tuple[float, float]:
+    """Likelihood ratio of independence of two sets of columns, and its degrees of freedom."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), TINY))
+    correlation = covariance / np.outer(scale, scale) + NEARLY_SINGULAR * np.eye(len(scale))
+
+    def log_det(part: BoolArray) -> float:
+        return float(np.linalg.slogdet(correlation[np.ix_(part, part)])[1])
+
+    def rank(part: BoolArray) -> int:
+        at = np.ix_(part, part)
+        return int(
+            np.linalg.matrix_rank(correlation[at], tol=2.0 * NEARLY_SINGULAR, hermitian=True)
+        )
+
+    information = log_det(some) + log_det(others) - log_det(some | others)
+    # Bartlett's factor brings the likelihood ratio close to chi square.
+    rows = n_rows - 0.5 * (rank(some) + rank(others) + 3)
+    return max(rows, 0.0) * max(information, 0.0), float(rank(some) * rank(others))
 
 
 def effects_of(
