@@ -9,6 +9,7 @@ from hetrisk.core.numerics.dependence import (
     _shared_information,
     dependence,
     effect_blocks,
+    explaining_together,
     shifting_effects,
 )
 from hetrisk.core.numerics.moments import Moments, moments
@@ -58,22 +59,43 @@ def test_p_value_before_the_target_is_known_is_that_of_the_f_test():
         assert found.before[j] == pytest.approx(expected, rel=1e-5, abs=1e-12)
 
 
-def test_p_value_after_the_target_is_known_is_that_of_the_partial_f_test():
-    X, y = system(1, (1.0,), (300,))[0]
-    found = dependence(*covariances(X, y), len(y), 1, np.arange(5))
-    for j in range(5):
-        known = sm.add_constant(y)
-        full = sm.OLS(X[:, j], np.column_stack([known, np.delete(X, j, axis=1)])).fit()
-        expected = full.compare_f_test(sm.OLS(X[:, j], known).fit())[1]
-        assert found.after[j] == pytest.approx(expected, rel=1e-4, abs=1e-12)
-
-
 def test_tells_causes_from_effects():
     X, y = system(2, (1.0,), (1000,))[0]
-    found = dependence(*covariances(X, y), len(y), 1, np.arange(5))
+    plain, given = covariances(X, y)
+    found = dependence(plain, given, len(y), 1, np.arange(5))
     assert found.is_effect.tolist() == [False] * 4 + [True]
-    rest = dependence(*(c[:4, :4] for c in covariances(X, y)), len(y), 1, np.arange(4))
-    assert rest.is_cause.all()
+    rest = explaining_together(plain[:4, :4], given[:4, :4], len(y), 1, np.arange(4))
+    assert rest.all()
+
+
+def test_causes_that_follow_each_other_are_causes():
+    """Ancestors go along with each other all along, but not with those of another cause."""
+    rng = np.random.default_rng(0)
+    first = rng.standard_normal((2000, 2))
+    causes = 0.9 * first + 0.4 * rng.standard_normal((2000, 2))
+    y = causes.sum(axis=1) + rng.standard_normal(2000)
+    X = np.column_stack([first, causes])
+    assert explaining_together(*covariances(X, y), 2000, 1, np.arange(4)).all()
+    half = explaining_together(*covariances(X[:, [0, 2]], y), 2000, 1, np.arange(2))
+    assert not half.any()
+
+
+def test_causes_too_weak_for_each_other_are_told_by_all_others():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 6))
+    y = 0.4 * X.sum(axis=1) + rng.standard_normal(2000)
+    assert not explaining_together(*covariances(X[:, :2], y), 2000, 1, np.arange(2)).any()
+    assert explaining_together(*covariances(X, y), 2000, 1, np.arange(6)).all()
+
+
+def test_what_makes_an_effect_with_the_target_is_no_cause():
+    rng = np.random.default_rng(1)
+    y, other = rng.standard_normal((2, 2000))
+    X = np.column_stack([y + other + 0.5 * rng.standard_normal(2000), other])
+    plain, given = covariances(X, y)
+    before, after = plain[0, 1] / np.sqrt(plain[0, 0]), given[0, 1] / np.sqrt(given[0, 0])
+    assert after > 1.2 * before  # the two go along more once the target is known
+    assert not explaining_together(plain, given, 2000, 1, np.arange(2)).any()
 
 
 @pytest.mark.parametrize("n", [1000, 100_000])
@@ -83,8 +105,9 @@ def test_a_cause_that_all_but_determines_the_target_is_no_effect(n):
     y = causes @ [10.0, 0.3, 0.2, -0.2] + 0.3 * rng.standard_normal(n)
     effects = 0.5 * y[:, None] + rng.standard_normal((n, 3))
     X = np.column_stack([causes, effects])
-    found = dependence(*covariances(X, y), n, 1, np.arange(7))
-    assert found.share[0] < 0.02  # little of its variance is left to explain
+    plain, given = covariances(X, y)
+    found = dependence(plain, given, n, 1, np.arange(7))
+    assert given[0, 0] < 0.02 * plain[0, 0]  # little of its variance is left to explain
     assert found.is_effect.tolist() == [False] * 4 + [True] * 3
 
 
@@ -211,5 +234,45 @@ def test_what_one_column_says_of_others_is_the_logarithm_of_what_they_leave_of_i
     assert statistic == pytest.approx(-(300 - 4) * np.log(left), rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_bent_causes_are_no_block_beside_an_effect_and_what_makes_it(seed):
+    rng = np.random.default_rng(seed)
+    first = rng.standard_normal((3000, 3))
+    second = np.tanh(first @ rng.normal(0, 0.8, (3, 2))) + 0.5 * rng.standard_normal((3000, 2))
+    y = second @ [1.2, -0.9] + 0.4 * first[:, 0] + 0.6 * (rng.exponential(1.0, 3000) - 1)
+    other = rng.standard_normal(3000)
+    effect = 0.7 * y + other + 0.5 * rng.standard_normal(3000)
+    X = np.column_stack([first, second, other, effect])
+    found = effect_blocks(*covariances(X, y), 3000, 1, np.arange(7))
+    assert (found[:5] == -1).all()
+
+
 def test_without_causes_that_explain_the_target_together_nobody_is_an_effect():
     assert (blocks(0, factor=1.0, n_causes=1) == -1).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_causes_in_one_component_have_their_effects_beside_them(seed):
+    """Six readings in one factor, two of them faintly, so that these two are linked to no other."""
+    rng = np.random.default_rng(seed)
+    causes, factor = rng.standard_normal((2000, 4)), rng.standard_normal((2000, 1))
+    y = causes @ [0.6, -0.6, 0.6, 0.6] + rng.standard_normal(2000)
+    readings = 0.6 * y[:, None] + factor * [1.0, 1.0, 1.0, 1.0, 0.05, 0.05]
+    X = np.column_stack([causes, readings + rng.standard_normal((2000, 6))])
+    found = effect_blocks(*covariances(X, y), 2000, 1, np.arange(10))
+    assert (found[4:8] >= 0).all()
+    assert (found[:4] == -1).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_follows_the_causes_past_the_target_is_no_block_of_effects(seed):
+    rng = np.random.default_rng(seed)
+    causes = rng.standard_normal((2000, 6))
+    y = 0.6 * causes.sum(axis=1) + rng.standard_normal(2000)
+    f, g = rng.standard_normal((2, 2000, 1))
+    beside = 0.12 * causes.sum(axis=1, keepdims=True) + f + rng.standard_normal((2000, 3))
+    readings = 0.6 * y[:, None] + g + rng.standard_normal((2000, 2))
+    X = np.column_stack([causes, beside, readings])
+    found = effect_blocks(*covariances(X, y), 2000, 1, np.arange(11))
+    assert (found[9:] >= 0).all()
+    assert (found[:9] == -1).all()

@@ -214,7 +214,7 @@ def copies(seed, gap):
     return np.column_stack([X, measured[:, None] + 0.7 * rng.standard_normal((1200, 6))]), y, codes
 
 
-@pytest.mark.parametrize(("seed", "gap"), [(0, 0.4), (2, 0.33), (3, 0.33)])
+@pytest.mark.parametrize(("seed", "gap"), [(0, 0.4), (11, 0.36), (3, 0.33)])
 def test_columns_given_which_y_is_one_population_may_leave_as_often_as_not(seed, gap):
     """Which of several readings leave hangs on the rows; that y is one population does not."""
     model = HRMRegressor().fit(*(made := copies(seed, gap))[:2], environments=made[2])

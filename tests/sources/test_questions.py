@@ -250,3 +250,15 @@ def test_an_effect_whose_noise_multiplies_follows_from_the_target_in_one_way():
         answer = asked(standardised(np.column_stack([causes, effect]), y))
         shifting += bool(answer.leave.any())
     assert shifting == 0
+
+
+def test_a_reading_that_saturates_follows_from_the_target_in_one_way():
+    """Heavy tails within the unit of a gauge, which cannot show them: one mechanism."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        causes = rng.standard_t(5, (1800, 5))
+        y = causes @ rng.normal(0.5, 0.3, 5) + rng.standard_normal(1800)
+        effects = y[:, None] * [0.8, 1.0] + [0.7, 1.5] * rng.standard_t(2.7, (1800, 2))
+        effects[:, 1] = 3.0 * np.tanh(effects[:, 1] / 3.0)
+        answer = asked(standardised(np.column_stack([causes, effects]), y))
+        assert not answer.leave.any()

@@ -47,7 +47,7 @@ from hetrisk.core.thresholds import THRESHOLDS
 
 @dataclass(frozen=True, eq=False)
 class TestedSource:
-    """A source and the partition of it that differs most.
+    """A source and the partition of it that is to decide.
 
     ``p_value`` is that of one regression, ``effects`` (d,) those of one mechanism for each effect
     of the target (one for other columns), ``noise`` that of noise of one size; all are corrected
@@ -87,7 +87,8 @@ def test_sources(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings, level: float
 ) -> list[TestedSource]:
     """Test every source: the surest of its partitions, corrected for their number (Bonferroni)
-    and, over the sources, by Holm's step-down rule; all of them together at ``level``.
+    and, over the sources, by Holm's step-down rule; all of them together at ``level``. Another
+    partition of a source, if one is to decide, has to differ surely by itself.
 
     Effects of the target have as much again, and so has the noise, where columns leave: either is a
     reason to leave some out, and to shrink no direction.
@@ -95,21 +96,25 @@ def test_sources(
     proposals = [hinted(rows, family, groups, column) for column in settings.hints]
     if settings.environments is not None:
         proposals.insert(0, named(rows, family, groups, settings.environments, settings.cells))
-    best: list[tuple[Proposal, Heterogeneity, float]] = []
+    asked: list[tuple[list[Proposal], list[Heterogeneity], FloatArray]] = []
     for several in proposals:
         found = [heterogeneity(p.merged.cells, family.n_targets) for p in several]
         if found:
             # Bonferroni within a source: its partitions (six intervals, two halves) are looks at
             # the same column, and only one of them goes on.
-            p_values = np.minimum(len(found) * np.array([f.p_value for f in found]), 1.0)
-            first = _telling(found, p_values, level)
-            best.append((several[first], found[first], float(p_values.min())))
-    corrected = holm(np.array([p for _, _, p in best]))
-    others = [_further(proposal, family, groups, settings, len(best)) for proposal, _, _ in best]
-    return [
-        TestedSource(proposal, found, float(p), *further, level)
-        for (proposal, found, _), p, further in zip(best, corrected, others, strict=True)
-    ]
+            each = np.minimum(len(found) * np.array([f.p_value for f in found]), 1.0)
+            asked.append((several, found, each))
+    corrected = holm(np.array([float(each.min()) for _, _, each in asked]))
+    tested = []
+    for (several, found, each), least in zip(asked, corrected, strict=True):
+        p_values = np.minimum(len(asked) * each, 1.0)
+        p_values[np.argmin(each)] = least
+        first = _telling(found, p_values, level)
+        further = _further(several[first], family, groups, settings, len(asked))
+        tested.append(
+            TestedSource(several[first], found[first], float(p_values[first]), *further, level)
+        )
+    return tested
 
 
 def _telling(found: list[Heterogeneity], p_values: FloatArray, level: float) -> int:

@@ -51,31 +51,23 @@ DEPENDENCE_THRESHOLDS: Final = DependenceThresholds()
 class Dependence:
     """How each of d features depends on those outside its group.
 
-    ``before`` and ``after`` are (d,) p-values of independence, without and given the target;
-    ``share`` is the part of the explained variance that is left once the target is known,
-    ``ratio`` the share of its variance that the others explain then, less a standard error,
-    relative to before, both less what chance explains: a cause that all but determines the target
-    has little variance left, most of which they explain.
+    ``before`` are (d,) p-values of independence. ``ratio`` is the share of its variance that the
+    others explain once the target is known, less a standard error, relative to before, both less
+    what chance explains: a cause that all but determines the target has little variance left, most
+    of which they explain. ``seen`` says whether as much as before would stand out of that error:
+    with few rows, or many that know the target by a line of their own, nothing would.
     """
 
     before: FloatArray
-    after: FloatArray
-    share: FloatArray
     ratio: FloatArray
+    seen: BoolArray
 
     @property
     def is_effect(self) -> BoolArray:
         """(d,) depends on the others, but not once the target is known."""
-        effect: BoolArray = (self.before < DEPENDENCE_THRESHOLDS.depends) & (
-            self.ratio < DEPENDENCE_THRESHOLDS.left
-        )
+        gone = self.seen & (self.ratio < DEPENDENCE_THRESHOLDS.left)
+        effect: BoolArray = gone & (self.before < DEPENDENCE_THRESHOLDS.depends)
         return effect
-
-    @property
-    def is_cause(self) -> BoolArray:
-        """(d,) depends on the others more once the target is known."""
-        cause: BoolArray = (self.after < DEPENDENCE_THRESHOLDS.depends) & (self.share > 1.0)
-        return cause
 
 
 def dependence(
@@ -90,17 +82,62 @@ def dependence(
     # Columns of one group (levels of a category) depend on each other by construction.
     others = np.array([(groups != g).sum() for g in groups], dtype=np.float64)
     free = n_rows - others - 1
-    remaining = after * np.diag(given)
-    share = remaining / np.maximum(before * np.diag(plain), ROUNDING)
     # What is left is known up to its noise: where nothing is, a standard error of sqrt(2 df) / n.
     error = np.sqrt(2.0 * others) / np.maximum(free - n_known, 1.0)
     left = np.maximum(_adjusted(after, others, free - n_known) - error, 0.0)
+    all_before = np.maximum(_adjusted(before, others, free), ROUNDING)
     return Dependence(
         before=_f_test(before, others, free),
-        after=_f_test(after, others, free - n_known),
-        share=share,
-        ratio=left / np.maximum(_adjusted(before, others, free), ROUNDING),
+        ratio=left / all_before,
+        seen=error < (1.0 - DEPENDENCE_THRESHOLDS.left) * all_before,
     )
+
+
+def explaining_together(
+    plain: FloatArray, given: FloatArray, n_rows: float, n_known: int, groups: IntArray
+) -> BoolArray:
+    """(d,) causes of the target, told by each other.
+
+    Causes explain the target together: once it is known, the larger one was, the smaller the other.
+    So a cause goes along more than before with another, or with what all others together say of
+    the target, and both go along with the target. (What makes an effect together with the target
+    goes along with that effect more, too, but not with the target.) Arguments as for `dependence`.
+    """
+    own = np.maximum(np.diag(plain), TINY)
+    said = 1.0 - np.where(np.diag(plain) > 0, np.diag(given), own) / own
+    df, free = np.full(len(groups), float(n_known)), np.full(len(groups), n_rows - n_known - 1.0)
+    of_target = _f_test(np.clip(said, 0.0, 1.0 - ROUNDING), df, free)
+    cause = of_target < DEPENDENCE_THRESHOLDS.depends
+    telling = np.flatnonzero(cause)
+    at = np.ix_(telling, telling)
+    others = groups[telling, None] != groups[telling]
+    before, after = _correlation(plain[at]), _correlation(given[at])
+    pair = (np.abs(after) - np.abs(before)) * others
+    index = _said_by_others(plain[at], given[at], others)
+    all_others = np.abs(_with_index(given[at], index)) - np.abs(_with_index(plain[at], index))
+    more = np.maximum(pair.max(axis=0, initial=0.0), all_others)
+    cause[telling] = more * np.sqrt(n_rows) > DEPENDENCE_THRESHOLDS.certain
+    return cause
+
+
+def _said_by_others(plain: FloatArray, given: FloatArray, others: BoolArray) -> FloatArray:
+    """(m, m) for each column the weights of the others in what they say of the target."""
+    # What knowing the target takes off the covariances is the product of those with the target.
+    value, vector = np.linalg.eigh(plain - given)
+    with_target = vector[:, -1:] * np.sqrt(np.maximum(value[-1:], 0.0))
+    precision = np.linalg.inv(plain + NEARLY_SINGULAR * np.diag(np.maximum(np.diag(plain), TINY)))
+    # Least squares on all columns, and what leaving one of them out does to the others.
+    coef = precision @ with_target
+    index: FloatArray = (coef - precision / np.diag(precision) * coef.T) * others
+    return index
+
+
+def _with_index(covariance: FloatArray, index: FloatArray) -> FloatArray:
+    """(m,) correlation of each column with its index (m, m)."""
+    product = covariance @ index
+    size = np.diag(covariance) * (index * product).sum(axis=0)
+    correlation: FloatArray = np.diag(product) / np.sqrt(np.maximum(size, TINY))
+    return correlation
 
 
 def effect_blocks(
@@ -111,26 +148,26 @@ def effect_blocks(
     Effects that share more than the target (an instrument, a site) depend on each other when it is
     known, so none passes for one. Together they do. Features that are linked given the target make
     up components. Where one of them and all others depend on each other through the target alone,
-    the side that holds causes, which depend on each other more once the target is known, is that of
-    the causes if the other one holds none; and on that other side components are blocks of effects.
+    the side that holds causes (`explaining_together`) is that of the causes if the other one holds
+    none; and on that other side components are blocks of effects.
     Arguments as for `dependence`.
     """
-    size = np.sqrt(np.maximum(np.diag(given), TINY))
-    certain = DEPENDENCE_THRESHOLDS.certain * np.outer(size, size)
-    linked = np.abs(given) * np.sqrt(n_rows) > certain
+    linked = np.abs(_correlation(given)) * np.sqrt(n_rows) > DEPENDENCE_THRESHOLDS.certain
     _, found = connected_components(linked | (groups[:, None] == groups), directed=False)
 
     def any_cause(some: BoolArray) -> bool:
         at = np.ix_(some, some)
-        return bool(dependence(plain[at], given[at], n_rows, n_known, groups[some]).is_cause.any())
+        return bool(explaining_together(plain[at], given[at], n_rows, n_known, groups[some]).any())
 
     def only_through_target(some: BoolArray, others: BoolArray) -> bool:
         before, df = _shared_information(plain, some, others, n_rows)
         after, _ = _shared_information(given, some, others, n_rows - n_known)
-        left = after - df - np.sqrt(2.0 * df)
+        error, most = np.sqrt(2.0 * df), DEPENDENCE_THRESHOLDS.left * (before - df)
+        # As much as before, in the rows that the target leaves.
+        same = (before - df) * (1.0 - n_known / n_rows)
         return bool(
             chdtrc(df, before) < DEPENDENCE_THRESHOLDS.depends
-            and left < DEPENDENCE_THRESHOLDS.left * (before - df)
+            and after - df - error < most < same - error
         )
 
     block = np.full(len(groups), -1, dtype=np.int64)
@@ -151,8 +188,7 @@ def _shared_information(
     covariance: FloatArray, some: BoolArray, others: BoolArray, n_rows: float
 ) -> tuple[float, float]:
     """Likelihood ratio of independence of two sets of columns, and its degrees of freedom."""
-    scale = np.sqrt(np.maximum(np.diag(covariance), TINY))
-    correlation = covariance / np.outer(scale, scale) + NEARLY_SINGULAR * np.eye(len(scale))
+    correlation = _correlation(covariance) + NEARLY_SINGULAR * np.eye(len(covariance))
 
     def log_det(part: BoolArray) -> float:
         return float(np.linalg.slogdet(correlation[np.ix_(part, part)])[1])
@@ -184,10 +220,14 @@ def effects_of(
     groups : (d,) columns of one group are not asked about each other.
     """
     # Indicators of all classes sum to one: the shortest solution takes them out all the same.
-    known = np.linalg.pinv(targets, hermitian=True)
-    n_known = int(np.linalg.matrix_rank(targets, hermitian=True).sum())
+    value, vector = np.linalg.eigh(targets)
+    # Of a target that does not vary in an environment rounding is left, which is no direction.
+    varies = value > ROUNDING * np.einsum("kii->", targets)
+    n_known = int(varies.sum())
+    inverse = np.divide(1.0, value, out=np.zeros_like(value), where=varies)
+    known = (vector * inverse[:, None, :]) @ np.swapaxes(vector, 1, 2)
     plain = scatter.sum(axis=0)
-    given = plain - (cross @ known @ np.swapaxes(cross, 1, 2)).sum(axis=0)
+    given = plain - np.einsum("kis,kjs->ij", cross @ known, cross, optimize=True)
     # Of a column that the targets determine rounding is left, which seems to depend on anything.
     gone = np.diag(given) <= NEARLY_SINGULAR * np.diag(plain)
     given[gone], given[:, gone] = 0.0, 0.0
@@ -235,11 +275,16 @@ def shifting_effects(
     return shifting
 
 
+def _correlation(covariance: FloatArray) -> FloatArray:
+    scale = np.sqrt(np.maximum(np.diag(covariance), TINY))
+    correlation: FloatArray = covariance / np.outer(scale, scale)
+    return correlation
+
+
 def _explained(covariance: FloatArray, groups: IntArray) -> FloatArray:
     """(d,) share of each column's variance that columns outside its group explain."""
-    scale = np.sqrt(np.maximum(np.diag(covariance), TINY))
     # The ridge on unit diagonals: columns that repeat each other explain each other, finitely.
-    correlation = covariance / np.outer(scale, scale) + NEARLY_SINGULAR * np.eye(len(scale))
+    correlation = _correlation(covariance) + NEARLY_SINGULAR * np.eye(len(covariance))
     # Alone in its group, a column keeps the reciprocal of its entry of the inverse: all of these
     # at once, one inverse in place of a system for each.
     explained = np.diag(correlation) - 1.0 / np.diag(np.linalg.inv(correlation))

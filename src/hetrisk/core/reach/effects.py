@@ -59,8 +59,13 @@ def _one_mechanism(cells: CellMoments) -> float:
 
 def effects_within(cells: CellMoments, groups: IntArray) -> BoolArray:
     """(d,) effects of the target, by what columns say of each other within environments."""
-    cells = cells.some(cells.held)
-    weight, gram = cells.weight.sum(axis=1), cells.gram.sum(axis=1)
+    d, rows = len(groups), cells.effective_rows
+    # A line in the targets takes as many rows as it has coefficients: of fewer nothing is left,
+    # which would be no dependence.
+    asked = rows > cells.gram.shape[-1] - d
+    if not asked.any():
+        return np.zeros(d, dtype=bool)
+    weight, gram = cells.weight.sum(axis=1)[asked], cells.gram.sum(axis=1)[asked]
     mean = gram[:, 0] / weight[:, None]
     # About each environment's own mean: a shift of means is not taken for dependence.
     about = gram - weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
@@ -70,8 +75,8 @@ def effects_within(cells: CellMoments, groups: IntArray) -> BoolArray:
     square = np.einsum("kii->i", gram[:, 1:, 1:]) / weight.sum()
     level = np.einsum("kii->i", within) <= NEARLY_SINGULAR * square
     within[:, level], within[:, :, level] = 0.0, 0.0
-    d, rows = len(groups), float(cells.effective_rows.sum()) - len(weight) + 1
-    return effects_of(within[:, :d, :d], within[:, :d, d:], within[:, d:, d:], rows, groups)
+    free = float(rows[asked].sum()) - len(weight) + 1
+    return effects_of(within[:, :d, :d], within[:, :d, d:], within[:, d:, d:], free, groups)
 
 
 def reversed_moments(cells: CellMoments, n_targets: int, effects: IntArray) -> CellMoments:

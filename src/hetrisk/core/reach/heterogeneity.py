@@ -209,14 +209,17 @@ def _whitened_scores(cells: CellMoments, environments: Environments, fits: Fits)
     own = fits.coef[1:]
     score = gram[:, :, :p, p:] - np.einsum("kfij,kjt->kfit", gram[:, :, :p, :p], own)
     factor = np.linalg.cholesky(environments.stacked[0][1:])
-    flat = np.moveaxis(score, 1, 2).reshape(len(weight), p, -1)
-    white = np.linalg.solve(factor, flat).reshape(len(weight), p, n_folds, -1)
-    size = np.sqrt(_variance(environments, fits.own, p) * weight**2 / environments.rows)
-    # Residuals of a fit with p coefficients are smaller than the noise; so are their scores.
-    shrunk = environments.rows / np.maximum(environments.rows - p, 1.0)
-    size /= shrunk * np.sqrt(n_folds / max(n_folds - 1.0, 1.0))
+    # In units of the noise, folds last: (K, F, p, p) of z z', and (K, F, p, t).
+    inverse = np.linalg.inv(factor)[:, None]
+    share = weight[:, None, None, None]
+    left = np.eye(p) - inverse @ (gram[:, :, :p, :p] / share) @ np.swapaxes(inverse, -1, -2)
+    white = np.linalg.solve(left, inverse @ (score / share))
+    size = np.sqrt(_variance(environments, fits.own, p) / environments.rows)
+    # Were the folds alike, coefficients without one of them would be off by F / (F - 1) times as
+    # much as its own scores say.
+    size *= np.sqrt(n_folds / max(n_folds - 1.0, 1.0))
     white /= size[:, None, None, None]
-    draws: FloatArray = np.moveaxis(white, 2, 1).reshape(len(weight) * n_folds, -1)
+    draws: FloatArray = white.reshape(len(weight) * n_folds, -1)
     return draws
 
 

@@ -134,19 +134,20 @@ def by_effects(facts: Facts, so_far: Answer) -> Answer | None:
     needs no second opinion from resamples, and that it pays is asked for as often as not.
     """
     left, before = facts.shifting, _left_out(facts, so_far)
-    if not (left & ~before).any():
+    new = left & ~before
+    if not new.any():
         return None
-    several = len(np.unique(facts.groups[left])) > 1
+    several = len(np.unique(facts.groups[new])) > 1
     which = (
         "effects of the target that follow" if several else "an effect of the target that follows"
     )
-    p_value = p_text(float(facts.tests.effects[left].min()))
+    p_value = p_text(float(facts.tests.effects[new].min()))
     if not before.any():
         what = f"{which} from it in another way in some of {facts.count} environments ({p_value})"
         return _without(facts, left, what, EVEN)
     what = (
         f"{facts.count} environments differ beyond chance, and {which} from it in another way in "
-        f"some of them leave as well ({p_value})"
+        f"some of them {'leave' if several else 'leaves'} as well ({p_value})"
     )
     answer = _without(facts, left | before, what, EVEN)
     if answer is None or _at_reach(facts, answer) >= _at_reach(facts, so_far):

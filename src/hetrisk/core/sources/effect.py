@@ -25,8 +25,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
-from hetrisk.core.numerics.dependence import dependence, effect_blocks
+from hetrisk.core.numerics.dependence import dependence, effect_blocks, explaining_together
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.linear import weighted_coefficients
 from hetrisk.core.numerics.multiplicity import holm, p_text
@@ -54,8 +56,8 @@ class Roles:
     """Which columns depend on the others with and without the target known.
 
     ``effect`` (d,) depend on the others, but not once the target is known, alone or as a block;
-    ``cause`` (d,) depend on the others more once it is known, effects set aside; ``block`` (d,) is
-    the number of the block of effects that a column belongs to, -1 for none.
+    ``cause`` (d,) are those among the others that explain it together; ``block`` (d,) is the number
+    of the block of effects that a column belongs to, -1 for none.
     """
 
     effect: BoolArray
@@ -79,10 +81,7 @@ def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
     cause = np.zeros_like(effect)
     rest = np.flatnonzero(~effect)
     at = np.ix_(rest, rest)
-    # Effects depend on causes through the target; among the causes they would hide who explains
-    # it with whom.
-    again = dependence(plain[at], given[at], n_rows, n_known, groups[rest])
-    cause[rest] = again.is_cause
+    cause[rest] = explaining_together(plain[at], given[at], n_rows, n_known, groups[rest])
     return Roles(effect, cause, block)
 
 
@@ -265,12 +264,31 @@ def _n_tests(known: Roles, effects: IntArray) -> FloatArray:
 
 
 def _two_slopes(case: Case, j: int) -> Score | None:
-    """Score of an effect given the target; None where there is no spread to be asked about."""
+    """Score of an effect given the target; None where there is no spread to be asked about.
+
+    What two slopes gain hangs on the unit of the effect: a reading that saturates has noise of
+    another shape at either end, which two slopes describe better than one. In a unit of its own it
+    is one mechanism. So two slopes must be seen in normal scores as well, the one unit that any
+    increasing function of the effect has in common with it.
+    """
     rows = case.sample
     if two_valued(rows.X[:, j]) or not case.family.shows_mixtures:
         return None
     seen = rows.first(SCORED_ROWS)
-    return score(seen, case.groups, case.thresholds, np.array([-1]), mixed=0, target=j)
+    ask = partial(
+        score,
+        groups=case.groups,
+        thresholds=case.thresholds,
+        support=np.array([-1]),
+        mixed=0,
+        target=j,
+    )
+    found = ask(seen)
+    if found.p_value >= case.level:
+        return found
+    X = seen.X.copy()
+    X[:, j] = ndtri((rankdata(X[:, j]) - 0.5) / len(X))
+    return replace(found, p_value=max(found.p_value, ask(replace(seen, X=X)).p_value))
 
 
 def _residuals(design: FloatArray, columns: FloatArray, w: FloatArray) -> FloatArray:

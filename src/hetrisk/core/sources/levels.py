@@ -21,7 +21,7 @@ import numpy as np
 
 from hetrisk.core.mixture.kinds import assign_kinds
 from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import EXACT, TINY
 from hetrisk.core.numerics.named_numbers import Budget, derived, measured, threshold
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.reach.effects import effects_within, reversed_moments
@@ -229,7 +229,8 @@ def _in_units_of_noise(cells: CellMoments, n_targets: int) -> CellMoments:
     gram = cells.gram.sum(axis=(0, 1)) / cells.weight.sum()
     cross = gram[:p, p:]
     explained = np.einsum("ij,ij->j", cross, np.linalg.pinv(gram[:p, :p], hermitian=True) @ cross)
-    variance = np.maximum(np.diag(gram)[p:] - explained, TINY)
+    own = np.diag(gram)[p:]
+    variance = np.maximum(own - explained, EXACT * own + TINY)
     scale = np.concatenate([np.ones(p), 1.0 / np.sqrt(variance)])
     return CellMoments(cells.weight, cells.square, cells.gram * scale[:, None] * scale)
 

@@ -83,6 +83,4 @@ def proposed(
 ) -> Proposal:
     """A partition of merged levels."""
     lookup = tuple(int(k) for k in merged.lookup)
-    return Proposal(
-        source, kind, how, Grouped(base, lookup, len(merged.names)), merged, levels or merged.cells
-    )
+    return Proposal(source, kind, how, Grouped(base, lookup, len(merged.names)), merged, levels)
