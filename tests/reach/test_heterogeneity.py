@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hetrisk import HRMRegressor
 from hetrisk.core.reach.heterogeneity import _whitened_scores, environments_of, heterogeneity
 from hetrisk.core.reach.regret import fit_set
 
@@ -51,3 +52,31 @@ def test_what_differs_is_seen_beside_a_far_row():
     found = heterogeneity(cells_of(X, y, codes), 1)
     assert found.column_p_values[0] < 1e-6
     assert found.column_p_values[2] > 0.01
+
+
+@pytest.mark.parametrize("rows", [1, 2, 6])
+def test_a_year_that_has_just_begun_goes_with_those_before_it(rows):
+    """A few rows make no environment: their own fit, and its error, would be theirs alone."""
+    differ = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((800, 5))
+        y = X.sum(axis=1) + rng.standard_normal(800)
+        year = 2000 + rng.integers(0, 3, 800)
+        year[-rows:] = 2003
+        model = HRMRegressor().fit(X, y, environments=year)
+        differ += model.sources_[0].p_value < 0.0027
+        assert min(score.rows for score in model.leave_one_out_) > 100
+    assert differ == 0
+
+
+def test_kinds_of_levels_that_hold_a_row_or_two_are_not_trusted():
+    differ = 0
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((1200, 5))
+        y = X.sum(axis=1) + X[:, 0] ** 2 + rng.standard_normal(1200)
+        label = np.char.add("l", np.minimum(np.arange(1200), 1197).astype(str))
+        model = HRMRegressor().fit(X, y, environments=label)
+        differ += model.sources_[0].p_value < 0.0027
+    assert differ == 0

@@ -171,6 +171,9 @@ def merge_ordered(cells: CellMoments, names: tuple[str, ...], most: int) -> Merg
             group, held = group + 1, 0.0
         groups.append(group)
         held += n
+    if held < _least_rows(cells):
+        # What is left over at the end, as of a year that has just begun, goes with those before it.
+        groups = [min(g, max(group - 1, 0)) for g in groups]
     return _merged(cells, np.array(groups), _span_names(names, groups))
 
 
@@ -260,10 +263,14 @@ def _kinds(cells: CellMoments, names: tuple[str, ...], told: CellMoments, n_targ
     held = cells.effective_rows
     members = [np.flatnonzero(kinds[0] == k) for k in range(K)]
     by_size = [own[np.argsort(-held[own], kind="stable")] for own in members]
+    # Of levels of a row or two next to none may fall into a kind.
+    stay = merged.effective_rows >= _least_rows(cells)
+    lookup = np.where(stay[kinds[0]], (np.cumsum(stay) - 1)[kinds[0]], -1)
     named = tuple(
-        f"kind {k + 1}{_holding([names[j] for j in own])}" for k, own in enumerate(by_size)
+        f"kind {n}{_holding([names[j] for j in by_size[k]])}"
+        for n, k in enumerate(np.flatnonzero(stay), start=1)
     )
-    return Merged(merged, kinds[0], named)
+    return Merged(merged.some(stay), lookup, named)
 
 
 def _holding(levels: list[str]) -> str:
