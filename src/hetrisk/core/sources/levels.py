@@ -265,6 +265,8 @@ def _kinds(cells: CellMoments, names: tuple[str, ...], told: CellMoments, n_targ
     by_size = [own[np.argsort(-held[own], kind="stable")] for own in members]
     # Of levels of a row or two next to none may fall into a kind.
     stay = merged.effective_rows >= _least_rows(cells)
+    if not stay.any():
+        return _merged(cells, np.zeros(len(names), dtype=np.int64), ("all",))
     lookup = np.where(stay[kinds[0]], (np.cumsum(stay) - 1)[kinds[0]], -1)
     named = tuple(
         f"kind {n}{_holding([names[j] for j in by_size[k]])}"
