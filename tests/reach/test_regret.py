@@ -90,9 +90,30 @@ def test_sets_along_a_path_are_each_set_on_its_own(seed, d, targets, empty):
     path = np.array([entry <= step for step in range(-empty, 3)])
     (batch,) = resamples([cells], environments, 3)
     for some in (environments, batch):
-        nested, single = evaluate_path(some, path), evaluate_sets(some, path)
-        for one, other in zip(nested.parts, single.parts, strict=True):
-            assert np.allclose(one, other, rtol=1e-7, atol=1e-9)
+        nested = evaluate_path(some, path)
+        for i, columns in enumerate(path):
+            fits = fit_set(some, columns)
+            single = fits.risk, fits.noise_gap, fits.excess, fits.own, fits.mean
+            for one, other in zip(nested.parts, single, strict=True):
+                each = one[..., i, :] if one.ndim > nested.risk.ndim else one[..., i]
+                assert np.allclose(each, other, rtol=1e-7, atol=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 9))
+def test_any_sets_side_by_side_are_each_set_on_its_own(seed, d, count):
+    """In whatever order they come, and whichever hold which."""
+    X, y, codes = table(seed, d=d)
+    cells = cells_of(X, y, codes)
+    environments = environments_of(cells, 1)
+    sets = np.random.default_rng(seed).random((count, d)) < 0.6
+    (batch,) = resamples([cells], environments, 3)
+    for some in (environments, batch):
+        found = evaluate_sets(some, sets)
+        for i, columns in enumerate(sets):
+            fits = fit_set(some, columns)
+            assert np.allclose(found.risk[..., i], fits.risk, rtol=1e-7, atol=1e-9)
+            assert np.allclose(found.regrets[..., i, :], fits.excess, rtol=1e-7, atol=1e-9)
 
 
 def test_a_resample_is_its_environments_on_their_own():

@@ -179,8 +179,6 @@ def resample_sets(
 ) -> ResampledSets:
     """Let sets of columns compete again in each resample: nested ones, then any others."""
     others = rivals[~(rivals[:, None] == path).all(axis=2).any(axis=1)]
-    batches = [
-        evaluate_path(drawn, path).concatenated(evaluate_sets(drawn, others))
-        for drawn in resamples(cells, environments)
-    ]
-    return ResampledSets(np.vstack([path, others]), reach, joined(batches))
+    sets = np.vstack([path, others])
+    batches = [evaluate_sets(drawn, sets) for drawn in resamples(cells, environments)]
+    return ResampledSets(sets, reach, joined(batches))

@@ -2,8 +2,8 @@
 
 Sets along a path, each holding the one before, cost one factorisation together: with columns in
 the order in which they come in, the Cholesky factor of a set is a leading block of that of the
-last (A = L L'). Whether environments are those of all rows or of many resamples of them
-(`hetrisk.core.reach.resampling`), nothing here loops over them.
+last (A = L L'). Any sets make a few such paths. Whether environments are those of all rows or of
+many resamples of them (`hetrisk.core.reach.resampling`), nothing here loops over them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.regret import Environments, expected_error
-from hetrisk.core.reach.sweep import Costs, SweptFit
+from hetrisk.core.reach.sweep import Costs
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class SetErrors:
         regrets = np.maximum(self.regrets - chance[:, None], 0.0)
         return replace(self, regrets=regrets)
 
-    def concatenated(self, other: SetErrors) -> SetErrors:
-        """These sets, and then the other ones."""
-        pairs, axis = zip(self.parts, other.parts, strict=True), self.risk.ndim - 1
-        return SetErrors(*(np.concatenate(pair, axis=axis) for pair in pairs))
+    def some(self, chosen: IntArray) -> SetErrors:
+        """Those of some of the sets."""
+        axis = self.risk.ndim - 1
+        return SetErrors(*(np.take(part, chosen, axis=axis) for part in self.parts))
 
     @property
     def parts(self) -> tuple[FloatArray, ...]:
@@ -62,66 +62,70 @@ class SetErrors:
         return self.risk, self.noise_gap, self.regrets, self.own, self.mean
 
 
-def joined(batches: list[SetErrors]) -> SetErrors:
-    """The same sets in several batches of resamples."""
+def joined(batches: list[SetErrors], axis: int = 0) -> SetErrors:
+    """The same sets in several batches of resamples; further sets, along the last axis of risk."""
     if len(batches) == 1:
         return batches[0]
-    return SetErrors(*map(np.concatenate, zip(*(b.parts for b in batches), strict=True)))
+    pairs = zip(*(b.parts for b in batches), strict=True)
+    return SetErrors(*(np.concatenate(pair, axis=axis) for pair in pairs))
 
 
 def evaluate_sets(environments: Environments, sets: BoolArray) -> SetErrors:
-    """Fit sets of columns (m, d): those that lack few of all columns from the fit on all of them.
+    """Fit any sets of columns (m, d), at least one: those that hold one another side by side."""
+    chains = _chains(sets)
+    found = [evaluate_path(environments, sets[chain]) for chain in chains]
+    order = np.argsort(np.concatenate(chains))
+    return joined(found, axis=found[0].risk.ndim - 1).some(order)
 
-    Sets that lack as many are one array.
-    """
-    d, missing = environments.n_columns, (~sets).sum(axis=1)
-    size = 1 + d - missing
-    risk = np.empty((*environments.stacked[2].shape, len(sets)))
-    regret = np.empty((*risk.shape[:-2], risk.shape[-2] - 1, len(sets)))
-    whole = None
-    for count in np.unique(missing):
-        alike = np.flatnonzero(missing == count)
-        if count <= d // 2:
-            whole = whole or SweptFit.of(environments, np.ones(d, dtype=bool))
-            found = whole.leaving(np.nonzero(~sets[alike])[1].reshape(len(alike), count))
+
+def _chains(sets: BoolArray) -> list[IntArray]:
+    """Numbers of sets (m, d), in a few lists in which each set holds the one before."""
+    chains: list[list[int]] = []
+    for i in np.argsort(sets.sum(axis=1), kind="stable"):
+        # Where searches went along paths, as here, few chains hold all that they met.
+        within = (chain for chain in chains if not (sets[chain[-1]] & ~sets[i]).any())
+        chain = next(within, None)
+        if chain is None:
+            chains.append([int(i)])
         else:
-            found = _afresh(environments, sets[alike])
-        risk[..., alike], regret[..., alike] = found
-    return _set_errors(environments, risk, regret, size)
+            chain.append(int(i))
+    return [np.array(chain) for chain in chains]
 
 
 def evaluate_path(environments: Environments, path: BoolArray) -> SetErrors:
     """Fit m sets of columns, each of which holds the one before: one factorisation.
 
     For the leading block L_s of L, w = L^-1 b gives the risk c - |w_s|^2 of a set and its
-    coefficients L_s^-T w_s, which are those of L' x = (w_s, 0).
+    coefficients beta_s = L_s^-T w_s, which are those of L' x = (w_s, 0). Of the environments these
+    need not be known: with L_e' beta_e,s = w_e,s the regret is |L_e' beta_s - w_e,s|^2.
     """
-    A, b, c = environments.stacked
     place = _in_order_of_entry(path)
-    A, b = A[..., place[:, None], place], b[..., place, :]
+    factor, white = _factored(environments, place)
     size = 1 + path.sum(axis=1)
-    factor = np.linalg.cholesky(A)
-    white = np.linalg.solve(factor, b)[..., None, :]
+    square = np.cumsum((white**2).sum(axis=-1), axis=-1)
+    risk = environments.stacked[2][..., None] - square[..., size - 1]
     prefix = np.arange(len(place))[:, None, None] < size[:, None]
-    right = np.where(prefix, white, 0.0)
-    risk = c[..., None] - (right**2).sum(axis=(-3, -1))
-    flat = right.reshape(*right.shape[:-2], -1)
-    coef = np.linalg.solve(np.swapaxes(factor, -1, -2), flat)
-    gap = coef[..., :1, :, :] - coef[..., 1:, :, :]
-    square = (gap * (A[..., 1:, :, :] @ gap)).sum(axis=-2)
-    regret = square.reshape(*square.shape[:-1], len(path), -1).sum(axis=-1)
+    right = np.where(prefix, white[..., None, :], 0.0).reshape(*white.shape[:-1], -1)
+    upper = np.swapaxes(factor, -1, -2)
+    coef = np.linalg.solve(upper[..., 0, :, :], right[..., 0, :, :])
+    gap = upper[..., 1:, :, :] @ coef[..., None, :, :] - right[..., 1:, :, :]
+    regret = (gap**2).sum(axis=-2)
+    regret = regret.reshape(*regret.shape[:-1], len(path), -1).sum(axis=-1)
     return _set_errors(environments, risk, regret, size)
 
 
-def _afresh(environments: Environments, sets: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Risks (K + 1, m) and regrets (K, m) of sets (m, d) of one size, each fitted by itself."""
+def _factored(environments: Environments, place: IntArray) -> tuple[FloatArray, FloatArray]:
+    """L (K + 1, s, s) with L L' = A, and w = L^-1 b (K + 1, s, t), of some coefficients."""
     A, b, c = environments.stacked
-    at = np.nonzero(np.pad(sets, ((0, 0), (1, 0)), constant_values=True))[1].reshape(len(sets), -1)
-    gram, right = A[..., at[:, :, None], at[:, None, :]], b[..., at, :]
-    coef = np.linalg.solve(gram, right)
-    risk = c[..., None] - (coef * right).sum(axis=(-2, -1))
-    gap = coef[..., :1, :, :, :] - coef[..., 1:, :, :, :]
-    return risk, (gap * (gram[..., 1:, :, :, :] @ gap)).sum(axis=(-2, -1))
+    s, t = len(place), b.shape[-1]
+    # The factor of (A b; b' D) holds w' in its last rows: no system is solved. Any D larger than
+    # b' A^-1 b will do, and the trace of that is at most c.
+    wide = np.zeros((*c.shape, s + t, s + t))
+    wide[..., :s, :s] = A[..., place[:, None], place]
+    wide[..., s:, :s] = np.swapaxes(b[..., place, :], -1, -2)
+    wide[..., s:, s:] = (1.0 + c)[..., None, None] * np.eye(t)
+    factor = np.linalg.cholesky(wide)
+    return factor[..., :s, :s], np.swapaxes(factor[..., s:, :s], -1, -2)
 
 
 def _set_errors(

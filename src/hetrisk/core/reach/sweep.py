@@ -113,9 +113,6 @@ class SweptFit:
     gram, inverse : (K + 1, s, s) Gram matrices and their inverses; all rows first.
     coef : (K + 1, s, t).
     risk : (K + 1,) squared errors of the fits.
-
-    For environments of many resamples, further axes come before these, and `leaving` alone is
-    to be asked for.
     """
 
     environments: Environments
@@ -181,24 +178,8 @@ class SweptFit:
         risk = c - (coef * right).sum(axis=(-2, -1))
         return cls(environments, chosen, gram, inverse, coef, risk)
 
-    def leaving(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Risks (K + 1, m) and regrets (K, m) of the fits without each row (g,) of ``members``.
-
-        The optimum is projected on the sets without them, in the metric of its curvature.
-        """
-        at = np.searchsorted(self.chosen, 1 + members)
-        thin = np.moveaxis(self.inverse[..., at], -3, -2)  # (K + 1, m, s, g)
-        own = self.coef[..., at, :]
-        # Least squares under the constraint that these coefficients are zero: the multiplier of the
-        # constraint says how hard they pull, and how much the risk rises.
-        multiplier = np.linalg.solve(self.inverse[..., at[:, :, None], at[:, None, :]], own)
-        risk = self.risk[..., None] + (own * multiplier).sum(axis=(-2, -1))
-        coef = self.coef[..., None, :, :] - thin @ multiplier
-        gap = coef[..., :1, :, :, :] - coef[..., 1:, :, :, :]
-        return risk, (gap * (self.gram[..., 1:, None, :, :] @ gap)).sum(axis=(-2, -1))
-
     def _one_leaving(self, members: IntArray) -> Costs:
-        """As `leaving`, for every column at once.
+        """As `_leaving`, for every column at once.
 
         Without column j a fit loses u_j = P e_j coef_j / P_jj, so the gap between the pooled fit
         and that of e changes by u_j of the one less u_j of the other; A_e P_e is the identity.
@@ -253,8 +234,17 @@ class SweptFit:
         return self._costs(risk, regret, len(self.chosen) + 1)
 
     def _leaving(self, members: IntArray) -> Costs:
-        risk, regret = self.leaving(members[None])
-        return self._costs(risk, regret, len(self.chosen) - len(members))
+        """Project the optimum on the sets without some columns, in the metric of its curvature."""
+        at = np.searchsorted(self.chosen, 1 + members)
+        thin, own = self.inverse[..., at], self.coef[:, at]
+        # Least squares under the constraint that these coefficients are zero: the multiplier of the
+        # constraint says how hard they pull, and how much the risk rises.
+        multiplier = np.linalg.solve(thin[:, at], own)
+        risk = self.risk + (own * multiplier).sum(axis=(1, 2))
+        coef = self.coef - thin @ multiplier
+        gap = coef[:1] - coef[1:]
+        regret = (gap * (self.gram[1:] @ gap)).sum(axis=(1, 2))
+        return self._costs(risk[:, None], regret[:, None], len(self.chosen) - len(members))
 
     def _coming(self, members: IntArray) -> Costs:
         """Solve for the new coefficients first (Schur complement), then correct the others."""
