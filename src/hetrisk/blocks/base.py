@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from hetrisk.blocks.labels import quoted
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, wide_view
@@ -196,8 +197,8 @@ def chosen_rows(n_rows: int, size: int, seed: int) -> np.ndarray:
 def _distinct_draws(n: int, size: int, rng: np.random.Generator) -> np.ndarray:
     drawn = np.empty(0, dtype=np.int64)
     while len(drawn) < size:
-        drawn = np.concatenate([drawn, rng.integers(n, size=size + 16)])
-        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+        # In the order in which they were drawn: that of their sizes would prefer small ones.
+        drawn = pd.unique(np.concatenate([drawn, rng.integers(n, size=size + 16)]))
     return drawn[:size]
 
 

@@ -98,7 +98,8 @@ def _check_labels(names: Any, n_rows: int) -> None:
 
 def _named(given: Any) -> tuple[FloatArray, NamedEnvironments, Listed]:
     """Codes of the rows, the labels in order, and name and share of each as it was written."""
-    values = pd.Series(np.asarray(given) if not isinstance(given, pd.Series) else given.to_numpy())
+    numbers = np.asarray(given) if not isinstance(given, pd.Series) else given.to_numpy()
+    values = pd.Series(numbers, copy=False)
     check_named(values, " (As hints=, missing values are allowed.)")
     codes, found, counts = _distinct(values)
     held = counts > 0
@@ -120,8 +121,9 @@ def _distinct(values: pd.Series) -> tuple[IntArray, Any, IntArray]:
         codes, found = pd.factorize(values)
         return codes, found, np.bincount(codes, minlength=len(found))
     # Integers close to each other are counted, not looked up.
-    low = numbers.min().astype(np.int64)
-    above = numbers.astype(np.int64, copy=False) - low
+    low, above = numbers.min().astype(np.int64), numbers.astype(np.int64, copy=False)
+    if low != 0:
+        above = above - low
     counts = np.bincount(above)
     return above, (low + np.arange(len(counts))).astype(numbers.dtype), counts
 
