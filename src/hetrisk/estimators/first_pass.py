@@ -96,10 +96,12 @@ class _Pass:
     cells: CellPass
 
     def __call__(self, rows: Rows) -> Sums:
-        ends = zip(extremes(rows.X), extremes(rows.y[:, None]), strict=True)
-        low, high = (np.append(of_X, of_y) for of_X, of_y in ends)
+        # Of the copy, which lies in the cache: the table itself is read from memory once.
+        Z = self.cells.columns(rows)
+        low, high = (end[1:] for end in extremes(Z))
         with np.errstate(over="ignore", invalid="ignore"):  # such rows get a second pass
-            return Sums(len(rows), low, high, indicators(rows, low, high), self.cells(rows))
+            cells = self.cells.moments(rows, Z)
+        return Sums(len(rows), low, high, indicators(rows, low, high), cells)
 
 
 def _spread(found: Sums, centre: FloatArray) -> ColumnSpread | None:

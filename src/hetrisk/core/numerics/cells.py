@@ -143,7 +143,21 @@ class CellPass:
 
     def __call__(self, rows: Rows) -> CellMoments:
         """Sum over the rows of every environment and fold."""
-        Z = self._columns(rows)
+        return self.moments(rows, self.columns(rows))
+
+    def columns(self, rows: Rows) -> FloatArray:
+        """(n, q) z = (1, x, y), row after row whatever the order of the table."""
+        targets = self.family.targets(rows.y)
+        d, t = rows.X.shape[1], targets.shape[1]
+        Z = np.empty((len(rows), 1 + d + t))
+        Z[:, 0], Z[:, 1 : 1 + d], Z[:, 1 + d :] = 1.0, rows.X, targets
+        return Z
+
+    def moments(self, rows: Rows, Z: FloatArray) -> CellMoments:
+        """The same where the `columns` are at hand; they are reused."""
+        if self.centre is not None and self.centre.any():
+            wide, n_wide = wide_view(Z)
+            wide -= np.tile(self.centre, n_wide)
         fold = folds(rows, self.n_folds)
         n_cells = self.assignment.n_environments * self.n_folds
         shares = self.assignment.shares(rows)
@@ -157,15 +171,6 @@ class CellPass:
         ]
         weight, square, gram = (sum(part[1:], start=part[0]) for part in zip(*parts, strict=True))
         return self._shaped(weight, square, gram)
-
-    def _columns(self, rows: Rows) -> FloatArray:
-        """(n, q) z = (1, x, y)."""
-        Z = np.column_stack([np.ones(len(rows)), rows.X, self.family.targets(rows.y)])
-        if self.centre is None or not self.centre.any():
-            return Z
-        wide, n_wide = wide_view(np.ascontiguousarray(Z))
-        wide -= np.tile(self.centre, n_wide)
-        return wide.reshape(Z.shape)
 
     def _shaped(self, weight: FloatArray, square: FloatArray, gram: FloatArray) -> CellMoments:
         shape = (self.assignment.n_environments, self.n_folds)
@@ -181,8 +186,10 @@ def folds(rows: Rows, n_folds: int) -> IntArray:
     position = np.arange(rows.start, rows.start + len(rows), dtype=np.uint64)
     # The upper bits of a product by an odd number far from any fraction (Knuth's multiplicative
     # hash): sorted or periodic tables fall evenly into the folds.
-    mixed = (position * MULTIPLIER) >> np.uint64(40)
-    fold: IntArray = (mixed % np.uint64(n_folds)).astype(np.int64)
+    position *= MULTIPLIER
+    mixed, divisor = (position >> np.uint64(40)).astype(np.uint32), np.uint32(n_folds)
+    # The remainder from the quotient: short integers are divided many at a time.
+    fold: IntArray = (mixed - divisor * (mixed // divisor)).astype(np.int64)
     return fold
 
 
