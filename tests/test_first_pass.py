@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hetrisk import HRMRegressor
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.drift.reference import profile
 from hetrisk.core.numerics.cells import cell_moments
@@ -55,6 +56,19 @@ def test_one_pass_is_two_passes(seed, n, unit, origin):
     moved = first.standardised(scale)
     assert np.array_equal(moved.weight, cells.weight)
     assert np.allclose(moved.gram, cells.gram, rtol=0.0, atol=1e-9 * n)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 1234, 2999])
+def test_the_pass_itself_sees_what_is_missing_or_infinite(number, row):
+    """Nobody looks for it beforehand, so the pass may not answer; the error names the input."""
+    rows = table(n=3000)
+    rows.X[row, 0] = number
+    assert first_pass(rows, Gaussian(), LABELS) is None
+    environments = rows.hints[:, 0].astype(int)
+    what = "NaN" if np.isnan(number) else "infinity"
+    with pytest.raises(ValueError, match=f"^Input X contains {what}"):
+        HRMRegressor().fit(rows.X, rows.y, environments=environments)
 
 
 def test_rows_far_from_the_few_get_a_second_pass(monkeypatch):

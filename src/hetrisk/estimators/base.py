@@ -43,7 +43,7 @@ from hetrisk.estimators.final import (
 )
 from hetrisk.estimators.first_pass import first_pass
 from hetrisk.estimators.frames import called, feature_groups, kept
-from hetrisk.estimators.inputs import as_blocks
+from hetrisk.estimators.inputs import as_blocks, refuse_infinite
 from hetrisk.estimators.representation import FittedReprMixin
 from hetrisk.estimators.scales import Scale, measure_scale
 from hetrisk.estimators.side_information import (
@@ -167,6 +167,8 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
         rows, family = self._check(X, y, sample_weight)
         rows, side = carrying(rows, environments, hints)
         first = first_pass(rows, family, side.labels)
+        if first is None and isinstance(rows, ArrayBlocks):
+            refuse_infinite(self, rows.X)
         seen = rows.sum(profile) if first is None else first.profile
         names = getattr(self, "feature_names_in_", None)
         scale = measure_scale(rows, family, names, seen.weighted)

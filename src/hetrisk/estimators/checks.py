@@ -19,10 +19,17 @@ MOST_COEFFICIENTS = 10_000  # of a multinomial: their curvature alone takes 800 
 
 
 def check_regression_rows(
-    model: Any, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None = None
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    environments: FloatArray | None = None,
+    finite: bool = True,
 ) -> tuple[Blocks, Family]:
-    """Rows with a numeric target, and the Gaussian family."""
-    rows = as_blocks(model, X, y, sample_weight, environments=environments, min_rows=2)
+    """Rows with a numeric target, and the Gaussian family; ``finite`` as for `as_blocks`."""
+    rows = as_blocks(
+        model, X, y, sample_weight, environments=environments, min_rows=2, finite=finite
+    )
     if environments is not None:
         check_length("environments", environments, rows.n_rows)
     return rows, Gaussian()

@@ -72,7 +72,10 @@ class FirstPass:
 
 
 def first_pass(rows: Blocks, family: Family, labels: NamedEnvironments | None) -> FirstPass | None:
-    """Pass once over unweighted rows in memory that name their environments, for a number y."""
+    """Pass once over unweighted rows in memory that name their environments, for a number y.
+
+    None for others, and where something is missing or infinite.
+    """
     if not isinstance(rows, ArrayBlocks) or rows.weight is not None or not family.closed_form:
         return None
     if labels is None or labels.position is None:

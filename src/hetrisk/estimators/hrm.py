@@ -143,7 +143,7 @@ class HRMRegressor(RegressorMixin, HRMBase):
         return by_features(self, X, self._on_support("predict"))
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        return check_regression_rows(self, X, y, sample_weight)
+        return check_regression_rows(self, X, y, sample_weight, finite=False)
 
     def _linear_model(self) -> Any:
         self.intercept_ = float(self.intercept_)

@@ -42,6 +42,7 @@ def as_blocks(
     labels: bool = False,
     reset: bool = True,
     min_rows: int = 1,
+    finite: bool = True,
 ) -> Blocks:
     """Check the rows given to ``estimator`` and return them as blocks.
 
@@ -57,6 +58,8 @@ def as_blocks(
     labels : the target holds class labels.
     reset : at fit time; False at prediction.
     min_rows : fewest rows accepted.
+    finite : refuse features in memory that are missing or infinite; False where the caller will
+        (`refuse_infinite`), unless a pass that is made anyway shows that none is.
     """
     if is_out_of_core(X):
         source = blocks.as_blocks(X, y, sample_weight, environments)
@@ -84,7 +87,8 @@ def as_blocks(
         ensure_min_samples=min_rows,
         ensure_all_finite=False,
     )
-    _refuse_infinite(estimator, X)
+    if finite:
+        refuse_infinite(estimator, X)
     y = _labels(y) if labels else _numbers(y)
     check_consistent_length(X, y)
     weight = None
@@ -115,7 +119,7 @@ def _of_features(rows: Rows, function: Callable[[FloatArray], np.ndarray]) -> np
     return function(rows.X)
 
 
-def _refuse_infinite(estimator: BaseEstimator, X: np.ndarray) -> None:
+def refuse_infinite(estimator: BaseEstimator, X: np.ndarray) -> None:
     """Refuse features that are missing or infinite, as `validate_data` would."""
     # One pass on two threads; only where a sum is no number is every entry looked at.
     with np.errstate(over="ignore", invalid="ignore"):
