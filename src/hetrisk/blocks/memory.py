@@ -121,7 +121,9 @@ class ArrayBlocks(Blocks):
         return self._take(slice(start, start + self.block_rows), self.start + start)
 
     def _take(self, index: slice | np.ndarray, start: int = 0) -> Rows:
-        X: FloatArray = np.asarray(self.X[index], dtype=np.float64)
+        # To take rows is quicker than to index by them.
+        part = self.X[index] if isinstance(index, slice) else self.X.take(index, axis=0)
+        X: FloatArray = np.asarray(part, dtype=np.float64)
         y: FloatArray = np.asarray(self.y[index], dtype=np.float64)
         weight = np.ones(len(y)) if self.weight is None else np.asarray(self.weight[index], float)
         environments = None if self.environments is None else self.environments[index]
