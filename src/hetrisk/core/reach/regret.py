@@ -210,11 +210,20 @@ def expected_error(
     return expected
 
 
+def square_block(matrices: FloatArray, at: IntArray) -> FloatArray:
+    """(..., s, s) the rows and columns ``at`` (s,) of matrices (..., p, p)."""
+    # Numbers of one axis are taken many times quicker than those of two are indexed.
+    leading, p = matrices.shape[:-2], matrices.shape[-1]
+    place = (at[:, None] * p + at).ravel()
+    block: FloatArray = matrices.reshape(*leading, p * p).take(place, axis=-1)
+    return block.reshape(*leading, len(at), len(at))
+
+
 def fit_set(environments: Environments, columns: BoolArray) -> Fits:
     """Fit y on a constant and some columns, pooled and in every environment."""
     A, b, c = environments.stacked
     chosen = np.flatnonzero(np.append(True, columns))
-    sub, right = A[..., chosen[:, None], chosen], b[..., chosen, :]
+    sub, right = square_block(A, chosen), b[..., chosen, :]
     solved = np.linalg.solve(sub, right)
     risk = c - (solved * right).sum(axis=(-2, -1))
     apart = solved[..., :1, :, :] - solved[..., 1:, :, :]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.regret import Environments, expected_error
+from hetrisk.core.reach.regret import Environments, expected_error, square_block
 from hetrisk.core.reach.sweep import Costs
 
 
@@ -121,7 +121,7 @@ def _factored(environments: Environments, place: IntArray) -> tuple[FloatArray, 
     # The factor of (A b; b' D) holds w' in its last rows: no system is solved. Any D larger than
     # b' A^-1 b will do, and the trace of that is at most c.
     wide = np.zeros((*c.shape, s + t, s + t))
-    wide[..., :s, :s] = A[..., place[:, None], place]
+    wide[..., :s, :s] = square_block(A, place)
     wide[..., s:, :s] = np.swapaxes(b[..., place, :], -1, -2)
     wide[..., s:, s:] = (1.0 + c)[..., None, None] * np.eye(t)
     factor = np.linalg.cholesky(wide)

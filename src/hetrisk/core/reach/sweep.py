@@ -12,7 +12,7 @@ import numpy as np
 
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.reach.regret import Environments, Fits, expected_error
+from hetrisk.core.reach.regret import Environments, Fits, expected_error, square_block
 from hetrisk.core.thresholds import THRESHOLDS
 
 
@@ -126,7 +126,7 @@ class SweptFit:
     def of(cls, environments: Environments, columns: BoolArray) -> SweptFit:
         """Fit a set from scratch."""
         chosen = np.flatnonzero(np.append(True, columns))
-        gram = environments.stacked[0][..., chosen[:, None], chosen]
+        gram = square_block(environments.stacked[0], chosen)
         inverse: FloatArray = np.linalg.inv(gram).astype(np.float64, copy=False)
         return cls._of(environments, chosen, gram, inverse)
 
