@@ -81,7 +81,9 @@ def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
     cause = np.zeros_like(effect)
     rest = np.flatnonzero(~effect)
     at = np.ix_(rest, rest)
-    cause[rest] = explaining_together(plain[at], given[at], n_rows, n_known, groups[rest])
+    cause[rest] = explaining_together(
+        plain[at], given[at], n_rows, n_known, groups[rest], THRESHOLDS.far
+    )
     return Roles(effect, cause, block)
 
 
