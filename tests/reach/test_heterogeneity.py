@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from hetrisk import HRMRegressor
+from hetrisk.core import given
+from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.rows import Held, Rows
 from hetrisk.core.reach.heterogeneity import _whitened_scores, environments_of, heterogeneity
 from hetrisk.core.reach.regret import fit_set
+from hetrisk.core.result import HintColumn, SearchSettings
+from hetrisk.core.sources.hinted import hinted
+from hetrisk.core.thresholds import THRESHOLDS
 
 from .made import cells_of, table
 
@@ -80,3 +86,32 @@ def test_kinds_of_levels_that_hold_a_row_or_two_are_not_trusted():
         model = HRMRegressor().fit(X, y, environments=label)
         differ += model.sources_[0].p_value < 0.0027
     assert differ == 0
+
+
+def test_regret_beyond_chance_is_nothing_where_nothing_differs():
+    found = []
+    for seed in range(40):
+        X, y, codes = table(seed, n=2400, d=5, K=6, flip=0.0)
+        found.append(heterogeneity(cells_of(X, y, codes), 1))
+    chance = 6 * 5 / 2400  # six coefficients, five environments beyond the first
+    assert abs(np.mean([f.regret for f in found])) < 0.15 * chance
+
+
+def test_a_source_says_the_p_value_of_the_partition_that_decides():
+    """Of six intervals and two halves the one with more regret decides, if it surely differs."""
+    decided = set()
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, time = rng.standard_normal((900, 3)), np.sort(rng.random(900))
+        slope = 1.0 + 0.5 * (time > 0.5) + 0.1 * (time > 1 / 6)
+        y = slope * X[:, 0] + X[:, 1] + rng.standard_normal(900)
+        rows = Held(Rows(X, y, np.ones(900), hints=time[:, None]))
+        column = HintColumn("time", "number", 0)
+        settings = SearchSettings(hints=(column,))
+        (tested,) = given.test_sources(rows, Gaussian(), np.arange(3), settings, THRESHOLDS.sure)
+        partitions = hinted(rows, Gaussian(), np.arange(3), column)
+        each = [heterogeneity(p.merged.cells, 1).p_value for p in partitions]
+        own = tested.found.p_value
+        assert tested.p_value == pytest.approx(min(1.0, len(each) * own))
+        decided.add(own > min(each))
+    assert decided == {False, True}

@@ -69,7 +69,9 @@ def _along_levels(
     found: list[Proposal] = []
     for merged in merge_unordered(cells, names, family.n_targets, groups):
         many = merged.names and merged.names[0].startswith("kind ")
-        how = f"{len(names)} levels in {len(merged.names)} kinds" if many else "its levels"
+        how = (
+            f"{len(names)} levels in {len(merged.names)} kinds{merged.by}" if many else "its levels"
+        )
         how += merged.in_none(names)
         found += _if_any(proposed(column.name, HINTED, how, base, merged, cells))
     return found

@@ -14,7 +14,7 @@ rows for each coefficient (`LevelThresholds`). Where there are more environments
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -186,11 +186,13 @@ class Merged:
     cells : (K, F) their moments.
     lookup : (J,) environment of each level; -1 for a level in none.
     names : of the environments.
+    by : what kinds of levels are told apart by, if not by the regression of the target.
     """
 
     cells: CellMoments
     lookup: IntArray
     names: tuple[str, ...]
+    by: str = ""
 
     def in_none(self, levels: tuple[str, ...]) -> str:
         """Say which of the levels are too thin to belong to any environment."""
@@ -222,7 +224,8 @@ def merge_unordered(
     if len(effects):
         # How effects follow y takes few coefficients: thin levels are told apart by it more surely.
         told = _in_units_of_noise(reversed_moments(cells, n_targets, effects), len(effects))
-        kinds.append(_kinds(cells, names, told, len(effects)))
+        by_effects = _kinds(cells, names, told, len(effects))
+        kinds.append(replace(by_effects, by=", by how effects follow from the target"))
     return kinds
 
 

@@ -57,5 +57,5 @@ def _alike(merged: Merged, names: tuple[str, ...]) -> bool:
 def _proposal(
     merged: Merged, names: tuple[str, ...], base: Assignment, levels: CellMoments
 ) -> Proposal:
-    how = "as named" if _alike(merged, names) else f"{len(names)} labels merged"
+    how = "as named" if _alike(merged, names) else f"{len(names)} labels merged{merged.by}"
     return proposed(NAME, NAMED, f"{how}{merged.in_none(names)}", base, merged, levels)
