@@ -199,6 +199,22 @@ def test_days_are_dates_among_hints(folder):
     assert column.kind == "date"
 
 
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        ({"hints": ["y"]}, "column 'y' cannot be both target and hints"),
+        ({"hints": "e", "environments": "e"}, "column 'e' cannot be both environments and hints"),
+        ({"environments": "y"}, "column 'y' cannot be both target and environments"),
+        ({"weight": "w", "hints": ["w"]}, "column 'w' cannot be both hints and weight"),
+    ],
+)
+def test_a_column_has_one_role(folder, roles, message):
+    table = pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0], "e": ["p", "q"], "w": [1.0, 2.0]})
+    table.to_parquet(folder / "roles.parquet")
+    with pytest.raises(ValueError, match=message):
+        ParquetBlocks(folder / "roles.parquet", target="y", **roles)
+
+
 def test_a_hint_that_files_disagree_about_is_an_error(folder):
     for i in range(3):
         frame(seed=i).assign(h="x" if i else 1).to_parquet(folder / f"part-{i}.parquet")

@@ -199,6 +199,7 @@ class ParquetBlocks(Blocks):
             raise ValueError(f"features must name at least one column; '{self.path}' leaves none.")
         if len(set(self.features)) < len(self.features):
             raise ValueError(f"features must be distinct; got {list(self.features)}.")
+        self._check_roles()
         files.require(self.parts, *self.hints)
         for hint in self.hints:
             if hint in self.features:
@@ -212,6 +213,17 @@ class ParquetBlocks(Blocks):
                 raise ValueError(f"column {name!r} cannot be used: {self.outside[name]}.")
         if not self.n_rows:
             raise ValueError(f"'{self.path}' holds no rows in {len(self.parts)} file(s).")
+
+    def _check_roles(self) -> None:
+        """Refuse a column with two roles: what rows are told apart by is not what is predicted."""
+        given = [("target", self.target), ("environments", self.environments)]
+        given += [*(("hints", name) for name in self.hints), ("weight", self.weight)]
+        roles: dict[str, str] = {}
+        for role, name in given:
+            if name in roles:
+                raise ValueError(f"column {name!r} cannot be both {roles[name]} and {role}.")
+            if name is not None:
+                roles[name] = role
 
     def _check_types(self) -> None:
         numeric = [*self.features, *([self.weight] if self.weight else [])]
