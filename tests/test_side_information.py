@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetrisk import HRMClassifier, HRMRegressor
-from hetrisk.estimators.side_information import kept_columns, read_side
+from hetrisk.estimators.keep import kept_columns
+from hetrisk.estimators.side_information import read_side
 
 
 def rows(n=600, d=4, seed=0):
@@ -413,3 +414,24 @@ def test_a_column_that_was_to_be_kept_says_so():
     X, y, shop = rows()
     model = HRMRegressor(keep=[3]).fit(X, y, environments=shop)
     assert model.evidence_.reason[3] == "Kept: asked for."
+
+
+def test_keep_takes_a_mask():
+    X, y, shop = rows()
+    mask = [False, False, False, True]
+    for keep in (mask, np.array(mask), pd.Series(mask)):
+        model = HRMRegressor(keep=keep).fit(X, y, environments=shop)
+        assert model.evidence_.reason[3] == "Kept: asked for."
+        assert sum(reason == "Kept: asked for." for reason in model.evidence_.reason) == 1
+    assert kept_columns([], None, 3).tolist() == [False] * 3
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(town=np.where(X[:, 0] > 0, "ulm", "bonn"))
+    model = HRMRegressor(keep=[*mask, False]).fit(frame, y, environments=shop)
+    assert model.support_[3]
+    with pytest.raises(ValueError, match="keep as a mask must have length n_features=5; got 4"):
+        HRMRegressor(keep=mask).fit(frame, y, environments=shop)
+
+
+@pytest.mark.parametrize("keep", [[1.0], [None], [np.nan], [True, 1], [[True, False]], [pd.NA]])
+def test_what_is_no_column_is_refused_in_keep(keep):
+    with pytest.raises(ValueError, match="keep must hold names or positions of columns of X, or"):
+        kept_columns(keep, ["a", "b"], 2)

@@ -44,13 +44,13 @@ from hetrisk.estimators.final import (
 from hetrisk.estimators.first_pass import first_pass
 from hetrisk.estimators.frames import called, feature_groups, kept
 from hetrisk.estimators.inputs import as_blocks, refuse_infinite
+from hetrisk.estimators.keep import kept_columns
 from hetrisk.estimators.representation import FittedReprMixin
 from hetrisk.estimators.scales import Scale, measure_scale
 from hetrisk.estimators.side_information import (
     Listed,
     SideInformation,
     carrying,
-    kept_columns,
     listed_shares,
 )
 

@@ -18,6 +18,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator
 
+from hetrisk.estimators.keep import kept_columns
 from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.frames import as_pandas, is_frame, is_numeric
 
@@ -106,15 +107,9 @@ def kept(estimator: Any) -> Any:
     keep = estimator.keep
     if encoder is None or keep is None:
         return keep
-    given = [keep] if isinstance(keep, str | int | np.integer) else list(keep)
     names = [str(name) for name in encoder.feature_names_in_]
-    wanted = set()
-    for column in given:
-        known = column in names if isinstance(column, str) else 0 <= int(column) < len(names)
-        if not known:
-            raise ValueError(f"keep must name columns of X; there is no column {column!r}.")
-        wanted.add(column if isinstance(column, str) else names[int(column)])
-    return [int(j) for j in np.flatnonzero(np.isin(encoder.feature_groups_, list(wanted)))]
+    wanted = [names[j] for j in np.flatnonzero(kept_columns(keep, names, len(names)))]
+    return [int(j) for j in np.flatnonzero(np.isin(encoder.feature_groups_, wanted))]
 
 
 def _spare(estimator: Any, encoder: TableEncoder) -> set[str]:

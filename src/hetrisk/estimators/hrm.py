@@ -68,7 +68,7 @@ class HRMRegressor(RegressorMixin, HRMBase):
         With "gates": standard deviation of the gates.
     feature_groups : array-like of shape (n_features,) or None, default=None
         A name or integer per column; columns of one group share a decision.
-    keep : list of names or positions, or None, default=None
+    keep : list of names or positions, bool array of shape (n_features,), or None, default=None
         Columns that never leave.
     random_state : int, RandomState or None, default=None
         With "gates": seed of every random choice. "auto" gives the same answer whatever it is.

@@ -6,7 +6,6 @@ of numbers that the rows carry, and a description of its columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import pandas as pd
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.blocks.hints import as_frame, described, hint_numbers
 from hetrisk.blocks.labels import as_numbers, have_order, quoted
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.result import HintColumn, NamedEnvironments
 from hetrisk.estimators.memberships import (
     check_axes,
@@ -166,27 +165,6 @@ def _hint(name: str, values: pd.Series, position: int) -> tuple[FloatArray, Hint
     values = values.reset_index(drop=True).infer_objects()
     column = described(name, position, lambda: [values], len(values))
     return hint_numbers(values, column), column
-
-
-def kept_columns(keep: Any, names: Sequence[str] | None, n_features: int) -> BoolArray:
-    """(d,) mask of the columns that never leave, from names or positions."""
-    mask = np.zeros(n_features, dtype=bool)
-    if keep is None:
-        return mask
-    given = [keep] if isinstance(keep, str | int | np.integer) else list(keep)
-    known = {} if names is None else {str(name): j for j, name in enumerate(names)}
-    for column in given:
-        if isinstance(column, str):
-            if column not in known:
-                raise ValueError(f"keep must name columns of X; there is no column {column!r}.")
-            mask[known[column]] = True
-        else:
-            if not 0 <= int(column) < n_features:
-                raise ValueError(
-                    f"keep must hold positions below n_features={n_features}; got {column}."
-                )
-            mask[int(column)] = True
-    return mask
 
 
 def carrying(rows: Blocks, environments: Any, hints: Any) -> tuple[Blocks, SideInformation]:
