@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk import HRMClassifier, HRMRegressor, InvariantRegressor
+from hetrisk.blocks import ArrayBlocks
 from hetrisk.estimators.keep import kept_columns
 from hetrisk.estimators.side_information import read_side
 
@@ -416,6 +417,84 @@ def test_a_column_that_was_to_be_kept_says_so():
     assert model.evidence_.reason[3] == "Kept: asked for."
 
 
+def shares_of(shop):
+    return np.eye(3)[pd.factorize(shop)[0]] * 0.94 + 0.02
+
+
+def spread_over(kind, X, y, shares):
+    """Rows with responsibilities where they do not lie in one array; and what `fit` is given."""
+    if kind == "blocks":
+        return (ArrayBlocks(X, y, None, shares),)
+    if kind == "view":
+        return (ArrayBlocks(X, y, None, shares).viewed(_same),)
+    da = pytest.importorskip("dask.array")
+    far = da.from_array(X, chunks=(170, 2)), da.from_array(y, chunks=170)
+    if kind == "dask":
+        return *far, da.from_array(shares, chunks=(130, 1))
+    if kind == "dask beside memory":
+        return *far, shares.tolist()
+    dd = pytest.importorskip("dask.dataframe")
+    return *far, dd.from_pandas(pd.DataFrame(shares), chunksize=170)
+
+
+def _same(rows):
+    return rows
+
+
+@pytest.mark.parametrize("kind", ["blocks", "view", "dask", "dask beside memory", "dask frame"])
+def test_responsibilities_are_used_wherever_the_rows_live(kind):
+    X, y, shop = rows()
+    shares = shares_of(shop)
+    held = HRMRegressor().fit(X, y, environments=shares)
+    other = HRMRegressor().fit(*spread_over(kind, X, y, shares))
+    assert other.verdict_ == held.verdict_ == "invariant"
+    assert other.verdict_reason_ == held.verdict_reason_
+    assert other.environment_labels_ == held.environment_labels_ == ("1", "2", "3")
+    assert [s.sentence for s in other.sources_] == [s.sentence for s in held.sources_]
+    assert np.abs(other.coef_ - held.coef_).max() < 1e-10
+
+
+@pytest.mark.parametrize("kind", ["memory", "blocks", "dask"])
+@pytest.mark.parametrize("wrong", [[-0.5, 1.5, 0.0], [0.0, 0.0, 0.0], [np.nan, 1.0, 0.0]])
+def test_responsibilities_that_are_none_are_refused_wherever_the_rows_live(kind, wrong):
+    X, y, shop = rows()
+    shares = shares_of(shop)
+    shares[211] = wrong
+    given = (X, y, shares) if kind == "memory" else spread_over(kind, X, y, shares)
+    place = r"^partition 1: " if kind == "dask" else "^"
+    sentence = "environments given as responsibilities must be non-negative with rows summing to"
+    with pytest.raises(ValueError, match=place + sentence):
+        HRMRegressor().fit(*given)
+
+
+def test_array_blocks_bring_hints_of_numbers():
+    X, y, shop = rows()
+    model = HRMRegressor().fit(ArrayBlocks(X, y, hints=pd.factorize(shop)[0][:, None]))
+    assert [(source.name, source.used) for source in model.sources_] == [("hint", True)]
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars", "dask", "dask frame"])
+@pytest.mark.parametrize("estimator", [HRMRegressor, InvariantRegressor])
+def test_one_column_of_labels_is_labels(kind, estimator):
+    X, y, shop = rows()
+    column = pd.DataFrame({"shop": shop})
+    if kind.startswith("dask"):
+        da, dd = pytest.importorskip("dask.array"), pytest.importorskip("dask.dataframe")
+        X, y = da.from_array(X, chunks=(150, 4)), da.from_array(y, chunks=150)
+        codes = da.from_array(pd.factorize(shop)[0][:, None], chunks=(150, 1))
+        given = codes if kind == "dask" else dd.from_pandas(column, chunksize=150)
+    elif kind == "polars":
+        given = pytest.importorskip("polars").DataFrame({"shop": shop.tolist()})
+    else:
+        given = column if kind == "pandas" else shop[:, None]
+    model = estimator().fit(X, y, environments=given)
+    names = ("0", "1", "2") if kind == "dask" else ("a", "b", "c")
+    found = (
+        model.environment_names_ if estimator is InvariantRegressor else model.environment_labels_
+    )
+    assert tuple(map(str, found)) == names
+
+
 def test_keep_takes_a_mask():
     X, y, shop = rows()
     mask = [False, False, False, True]
@@ -435,3 +514,10 @@ def test_keep_takes_a_mask():
 def test_what_is_no_column_is_refused_in_keep(keep):
     with pytest.raises(ValueError, match="keep must hold names or positions of columns of X, or"):
         kept_columns(keep, ["a", "b"], 2)
+
+
+def test_a_hint_without_a_name_is_called_hint():
+    shop = rows()[2]
+    polars = pytest.importorskip("polars")
+    for hint in (polars.Series(shop.tolist()), pd.Series(shop), shop, shop[:, None]):
+        assert read_side(None, hint, len(shop)).hints[0].name == "hint"

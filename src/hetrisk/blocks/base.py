@@ -47,6 +47,11 @@ class Blocks(ABC):
         return None
 
     @property
+    def n_shares(self) -> int:
+        """Columns of the responsibilities that rows carry; 0 where they carry labels, or none."""
+        return 0
+
+    @property
     def has_target(self) -> bool:
         """Whether the rows carry targets (else ``Rows.y`` is NaN)."""
         return True
@@ -147,6 +152,11 @@ class ViewedBlocks(Blocks):
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the features, where the table has them."""
         return self.source.feature_names
+
+    @property
+    def n_shares(self) -> int:
+        """Columns of the responsibilities that rows carry."""
+        return self.source.n_shares
 
     @property
     def has_target(self) -> bool:

@@ -32,7 +32,7 @@ from hetrisk.blocks.base import (
     take,
 )
 from hetrisk.blocks.hints import as_frame, described, hint_matrix
-from hetrisk.blocks.labels import sorted_labels
+from hetrisk.blocks.labels import as_labels, check_shares, sorted_labels
 from hetrisk.blocks.memory import ArrayBlocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
@@ -75,6 +75,7 @@ class DaskBlocks(Blocks):
     ) -> None:
         # A collection kept on the workers by persist() is forgotten with its last reference.
         self._collections = (X, y, weight, environments, hints)
+        environments = _one_column(environments)
         self._samples = SampleCache()
         self._names = _check_features(X)
         self._n_features = int(X.shape[1])
@@ -91,10 +92,13 @@ class DaskBlocks(Blocks):
         }
         self._has_target = y is not None
         self.classes = None if classes is None else check_classes(classes)
-        labelled = environments is not None and environments.ndim == 1
-        self.environment_labels = (
-            sorted_labels(self._distinct("environments")) if labelled else None
-        )
+        self._n_shares = 0
+        if environments is not None and environments.ndim == 1:
+            labels = delayed(as_labels, pure=False)
+            self._columns["environments"] = list(map(labels, self._columns["environments"]))
+            self.environment_labels = sorted_labels(self._distinct("environments"))
+        elif environments is not None:
+            self._n_shares = int(environments.shape[1])
         self.hint_columns = () if hints is None else self._describe_hints()
 
     @property
@@ -111,6 +115,11 @@ class DaskBlocks(Blocks):
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the columns of a dataframe."""
         return self._names
+
+    @property
+    def n_shares(self) -> int:
+        """Columns of the responsibilities that rows carry."""
+        return self._n_shares
 
     @property
     def has_target(self) -> bool:
@@ -172,6 +181,7 @@ class DaskBlocks(Blocks):
         nothing: list[Any] = [None] * len(self.lengths)
         other._columns = dict.fromkeys(self._columns, nothing) | {"X": self._columns["X"]}
         other._has_target, other.environment_labels, other.hint_columns = False, None, ()
+        other._n_shares = 0
         return other
 
     def _describe_hints(self) -> tuple[HintColumn, ...]:
@@ -189,8 +199,9 @@ class DaskBlocks(Blocks):
     def _distinct(self, name: str) -> np.ndarray:
         task = delayed(_labels_of, pure=False)
         found = _compute([task(i, part, name) for i, part in enumerate(self._columns[name])])
+        values = np.concatenate(found)
         # As a list once more: text held as objects becomes an array of text.
-        return np.unique(np.asarray(np.concatenate(found).tolist()))
+        return np.unique(np.asarray(values.tolist()) if values.dtype.kind == "O" else values)
 
     def _blocks(self) -> dict[int, Delayed]:
         """Rows of each partition that has any, by its number."""
@@ -256,6 +267,18 @@ def _aligned(value: Any, lengths: list[int], name: str) -> list[Any]:
     return parts
 
 
+def _one_column(environments: Any) -> Any:
+    """Labels (n,), also where they are one column, or else (n, K) responsibilities."""
+    if environments is None:
+        return None
+    if not is_dask_collection(environments):
+        environments = np.asarray(environments)
+    if environments.ndim == 1 or environments.shape[1] != 1:
+        return environments
+    columns = getattr(environments, "columns", None)
+    return environments[:, 0] if columns is None else environments[columns[0]]
+
+
 def _compute(tasks: Sequence[Delayed]) -> list[Any]:
     with single_blas_thread():
         return list(compute(*tasks))
@@ -317,8 +340,15 @@ def _responsibilities(
 ) -> FloatArray | None:
     if environments is None:
         return None
+    if len(environments) != n:
+        raise ValueError(
+            f"partition {number}: environments must have length {n}; got {len(environments)}."
+        )
     if labels is None:
-        return _numbers(environments, n, "environments", number)
+        try:
+            return check_shares(np.asarray(environments))
+        except ValueError as error:
+            raise ValueError(f"partition {number}: {error}") from error
     return one_hot(codes_in(labels, np.asarray(environments)), len(labels))
 
 

@@ -1,22 +1,33 @@
 """Hints as numbers: the same rule wherever the rows live.
 
-Numbers stay as they are, dates become days since 1970, everything else the position of its text
-among the levels of its column; what is missing is NaN.
+Numbers stay as they are, spans of time among them as days; dates, also those written as text in
+one format (`hetrisk.blocks.dates`), become days since 1970; everything else becomes the position
+of its text among the levels of its column. What is missing is NaN; a level too rare to be told
+apart has position -1.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from hetrisk.blocks.dates import (
+    DATE_FORMATS,
+    are_dates,
+    days,
+    forms_of,
+    plain,
+    text_days,
+    told_of,
+)
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.result import HintColumn
 
-DAY = np.timedelta64(1, "D")
-MOST_LEVELS = 10_000
+MOST_LEVELS = 10_000  # of a category that are told apart: those with the most rows
 
 
 def as_frame(hints: Any) -> pd.DataFrame:
@@ -24,7 +35,8 @@ def as_frame(hints: Any) -> pd.DataFrame:
     if hasattr(hints, "to_pandas"):
         hints = hints.to_pandas()
     if isinstance(hints, pd.Series):
-        return hints.to_frame(hints.name if hints.name is not None else "hint")
+        # A Series of polars without a name is called "".
+        return hints.to_frame("hint" if hints.name is None or hints.name == "" else hints.name)
     if isinstance(hints, pd.DataFrame):
         return hints
     array = np.asarray(hints)
@@ -36,26 +48,26 @@ def as_frame(hints: Any) -> pd.DataFrame:
 
 
 def hint_kind(values: pd.Series) -> str:
-    """What a column of hints holds: "date", "number" or "category"."""
-    if pd.api.types.is_datetime64_any_dtype(values.dtype):
+    """What a column of hints holds: "date", "number" or "category"; text is a category."""
+    if are_dates(values):
         return "date"
     if pd.api.types.is_bool_dtype(values.dtype):
         return "category"
     return "number" if pd.api.types.is_numeric_dtype(values.dtype) else "category"
 
 
-def hint_levels(values: pd.Series) -> set[str]:
-    """The levels of a category, as text."""
-    return set(values.dropna().astype("string").unique())
+def hint_levels(values: pd.Series) -> Counter[str]:
+    """The levels of a category, as text, and the rows of each."""
+    counts = values.dropna().astype("string").value_counts()
+    return Counter(dict(zip(counts.index.astype(str), counts.tolist(), strict=True)))
 
 
 def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
     """(n,) values of a hint as numbers."""
+    values = plain(values)
+    if column.kind == "date" and are_dates(values):
+        return days(values)
     missing = values.isna().to_numpy()
-    if column.kind == "date":
-        stamps = values.dt.tz_localize(None) if values.dt.tz is not None else values
-        days = (stamps.to_numpy("datetime64[ns]") - np.datetime64(0, "D")) / DAY
-        return np.where(missing, np.nan, days)
     if column.kind == "number":
         numbers = values.to_numpy(np.float64, na_value=np.nan)
         if np.isinf(numbers).any():
@@ -63,9 +75,12 @@ def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
                 f"hint {column.name!r} must be finite or missing; got an infinite value."
             )
         return numbers
-    text = pd.Index(values.astype("string").fillna("").to_numpy(object))
-    place = pd.Index(column.levels).get_indexer(text)
-    return np.where(missing | (place < 0), np.nan, place.astype(np.float64))
+    text = values.astype("string").fillna("").to_numpy(object)
+    if column.kind == "date":
+        place, texts = pd.factorize(text)
+        return text_days([t.strip() for t in texts], column.form)[place]
+    place = pd.Index(column.levels).get_indexer(pd.Index(text))
+    return np.where(missing, np.nan, place.astype(np.float64))
 
 
 def described(
@@ -73,25 +88,37 @@ def described(
 ) -> HintColumn:
     """Describe a column of hints from its parts, visited once."""
     kinds: set[str] = set()
-    levels: set[str] = set()
+    levels, forms, further = Counter[str](), tuple(DATE_FORMATS), False
     missing = 0
-    for values in parts():
+    for values in map(plain, parts()):
         missing += int(values.isna().sum())
         if values.isna().all():
             continue
         kinds.add(hint_kind(values))
         if kinds == {"category"}:
-            levels |= hint_levels(values)
+            own = hint_levels(values)
+            forms = forms_of(list(own), forms)
+            levels.update(own)
+            # Twice as many are counted, so that most parts need not sort them.
+            if len(levels) > 2 * MOST_LEVELS:
+                levels, further = Counter(dict(_largest(levels))), True
     if missing == n_rows:
         raise ValueError(f"hint {name!r} holds no value: all {n_rows} are missing.")
     if len(kinds) > 1:
         raise ValueError(f"hint {name!r} must hold one kind of value; got {sorted(kinds)}.")
-    if len(levels) > MOST_LEVELS:
-        raise ValueError(
-            f"hint {name!r} has {len(levels)} different values; at most {MOST_LEVELS} can be told "
-            "apart."
-        )
-    return HintColumn(name, kinds.pop(), position, tuple(sorted(levels)), missing > 0)
+    kind = kinds.pop()
+    dated = told_of(levels)
+    if dated and forms:
+        absent = missing > 0 or len(dated) < len(levels)
+        return HintColumn(name, "date", position, (), absent, form=forms[0])
+    further = further or len(levels) > MOST_LEVELS
+    known = tuple(sorted(level for level, _ in _largest(levels)))
+    return HintColumn(name, kind, position, known, missing > 0, further)
+
+
+def _largest(levels: Counter[str]) -> list[tuple[str, int]]:
+    """The levels with the most rows; of as many, in the order of their text."""
+    return sorted(levels.items(), key=lambda level: (-level[1], level[0]))[:MOST_LEVELS]
 
 
 def hint_matrix(frame: Sequence[Any], columns: Sequence[HintColumn]) -> FloatArray:

@@ -1,36 +1,87 @@
-"""Labels of environments: in what order they stand, wherever the rows live."""
+"""Labels of environments, and responsibilities: the same rule wherever the rows live."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from hetrisk.blocks.dates import are_dates, forms_of, iso, plain, text_moments
+from hetrisk.core.numerics.rows import FloatArray
+
+SUM_TOLERANCE = 1e-6  # a row of responsibilities may miss a sum of one by this much
+
+
+def as_labels(given: Any) -> np.ndarray:
+    """(n,) labels as they are compared: dates of any library as datetime64."""
+    labels: np.ndarray = plain(pd.Series(given, copy=False)).to_numpy()
+    return labels
+
+
+def shown(label: Any) -> str:
+    """Return a label as people write it: whole numbers without a point, dates as ISO 8601 does."""
+    if isinstance(label, pd.Timestamp | np.datetime64):
+        return iso(pd.Timestamp(label))
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
+
 
 def quoted(label: object) -> str:
     """Return a label as it would be typed: 0 and 'a', whatever type of number an array holds."""
+    if isinstance(label, pd.Timestamp | np.datetime64):
+        return repr(shown(label))
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 
-def as_numbers(values: pd.Series) -> pd.Series:
-    """Text that is numbers throughout, such as years, as numbers: they have an order."""
-    if pd.api.types.is_numeric_dtype(values.dtype):
+def in_order(values: pd.Series) -> pd.Series:
+    """Labels that are numbers or dates throughout, as such: they have an order.
+
+    Text may be either, such as years; it stays text where two labels would become one.
+    """
+    values = plain(values)
+    if pd.api.types.is_numeric_dtype(values.dtype) or are_dates(values):
         return values
     levels = pd.unique(values)
-    numbers = pd.to_numeric(pd.Series(levels), errors="coerce")
-    if numbers.isna().any() or numbers.nunique() < len(levels):
+    read = _read(levels)
+    if read.isna().any() or read.nunique() < len(levels):
         return values
-    return values.map(dict(zip(levels, numbers, strict=True)))
+    return values.map(dict(zip(levels, read, strict=True)))
+
+
+def _read(levels: Any) -> pd.Series:
+    """Distinct labels as dates, if they are text of such, or else as numbers."""
+    if all(isinstance(level, str) for level in levels):
+        forms = forms_of(list(levels))
+        if forms:
+            return text_moments([level.strip() for level in levels], forms[0])
+    return pd.to_numeric(pd.Series(levels), errors="coerce")
 
 
 def sorted_labels(labels: np.ndarray) -> np.ndarray:
-    """Return distinct labels sorted: as numbers where they are numbers throughout."""
-    values = as_numbers(pd.Series(labels)).to_numpy()
+    """Return distinct labels sorted: as numbers or dates where they are that throughout."""
+    values = in_order(pd.Series(labels)).to_numpy()
     return labels[np.argsort(values, kind="stable")]
 
 
 def have_order(values: pd.Series) -> bool:
-    """Whether labels stand in an order that means something: numbers, dates."""
-    dtype = as_numbers(values).dtype
-    if pd.api.types.is_bool_dtype(dtype):
+    """Whether labels that `in_order` has returned stand in an order that means something."""
+    if pd.api.types.is_bool_dtype(values.dtype):
         return False
-    return bool(pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_datetime64_any_dtype(dtype))
+    return bool(pd.api.types.is_numeric_dtype(values.dtype) or are_dates(values))
+
+
+def check_shares(given: np.ndarray) -> FloatArray:
+    """(n, K) numbers that are shares of a row: not negative, one together."""
+    if given.dtype.kind not in "fiub":
+        raise TypeError(
+            f"environments given as responsibilities must be numbers; got dtype {given.dtype}."
+        )
+    shares: FloatArray = given.astype(np.float64)
+    # Written so that NaN fails: every comparison with it is false.
+    if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1.0) <= SUM_TOLERANCE)):
+        raise ValueError(
+            "environments given as responsibilities must be non-negative with rows summing to one."
+        )
+    return shares

@@ -59,6 +59,11 @@ class ArrayBlocks(Blocks):
         """Number of features."""
         return int(self.X.shape[1])
 
+    @property
+    def n_shares(self) -> int:
+        """Columns of the responsibilities that rows carry."""
+        return 0 if self.environments is None else int(self.environments.shape[1])
+
     def sum(self, function: Callable[[Rows], T]) -> T:
         """Apply ``function`` to every block and add up the results, in the order of the rows."""
         starts = range(0, self.n_rows, self.block_rows)

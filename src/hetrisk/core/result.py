@@ -60,6 +60,8 @@ class HintColumn:
     position : column of the hints that holds it.
     levels : names of the codes of a category, in order; () for the others.
     missing : whether values are missing.
+    further : whether there are levels beside these, too rare to be told apart: code -1.
+    form : the format of dates that are text; "" where they are dates already.
     """
 
     name: str
@@ -67,6 +69,8 @@ class HintColumn:
     position: int
     levels: tuple[str, ...] = ()
     missing: bool = False
+    further: bool = False
+    form: str = ""
 
 
 @dataclass(frozen=True)

@@ -150,10 +150,11 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             included: see `hetrisk.estimators.frames`), or `hetrisk.blocks.Blocks` that hold
             features, target, weights, environments and hints together (then the others stay None).
         y : (n,) target.
-        environments : (n,) labels or (n, K) responsibilities: where each row comes from. The
-            search uses these and looks for no others.
-        hints : (n,) or (n, m) array, Series or DataFrame of numbers, dates or categories, missing
-            values allowed: columns that may go along with where rows come from. Never features.
+        environments : (n,) labels, or a frame of one column, or (n, K) responsibilities: where
+            each row comes from. The search uses these and looks for no others.
+        hints : (n,) or (n, m) array, Series or DataFrame of numbers (spans of time included),
+            dates (also as text) or categories, missing values allowed: columns that may go along
+            with where rows come from. Never features.
         sample_weight : (n,) non-negative weights.
 
         Returns

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hetrisk.blocks.labels import check_shares
 from hetrisk.core.numerics.rows import FloatArray
-
-SUM_TOLERANCE = 1e-6  # a row of responsibilities may miss a sum of one by this much
 
 
 def memberships(
@@ -19,8 +18,8 @@ def memberships(
 
     Parameters
     ----------
-    environments : a label per row, of any kind; or (n, K) responsibilities: non-negative
-        numbers whose rows sum to one.
+    environments : a label per row, of any kind, (n,) or (n, 1); or (n, K) responsibilities:
+        non-negative numbers whose rows sum to one.
     n_rows : the number of rows there must be; None where it is checked later.
 
     Returns
@@ -28,24 +27,24 @@ def memberships(
     shares : (n, K).
     names : (K,) the labels in the order of the columns; None where responsibilities were given.
     """
-    given = np.asarray(environments)
-    check_axes(given)
+    given = one_column(np.asarray(environments))
     if n_rows is not None:
         check_length("environments", given, n_rows)
     if given.ndim == 2:
-        return responsibilities(given), None
+        return check_shares(given), None
     check_named(given)
     names, codes = _distinct(given)
     return np.eye(len(names))[codes], names
 
 
-def check_axes(given: np.ndarray) -> None:
-    """Refuse what is neither labels nor responsibilities."""
+def one_column(given: np.ndarray) -> np.ndarray:
+    """Labels (n,), also where they are one column, or else (n, K) responsibilities."""
     if given.ndim not in (1, 2):
         raise ValueError(
             "environments must be a label per row (n,) or responsibilities (n, K); got an array "
             f"with {given.ndim} dimensions."
         )
+    return given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
 
 
 def check_length(name: str, given: Any, n_rows: int) -> None:
@@ -69,18 +68,3 @@ def _distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.unique(labels, return_inverse=True)
     except TypeError:  # labels of several types have no order but that of their names
         return np.unique(labels.astype(str), return_inverse=True)
-
-
-def responsibilities(given: np.ndarray) -> FloatArray:
-    """(n, K) numbers that are shares of a row: not negative, one together."""
-    if given.dtype.kind not in "fiub":
-        raise TypeError(
-            f"environments given as responsibilities must be numbers; got dtype {given.dtype}."
-        )
-    shares: FloatArray = given.astype(np.float64)
-    # Written so that NaN fails: every comparison with it is false.
-    if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1.0) <= SUM_TOLERANCE)):
-        raise ValueError(
-            "environments given as responsibilities must be non-negative with rows summing to one."
-        )
-    return shares

@@ -14,14 +14,13 @@ import pandas as pd
 
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.blocks.hints import as_frame, described, hint_numbers
-from hetrisk.blocks.labels import as_numbers, have_order, quoted
+from hetrisk.blocks.labels import as_labels, check_shares, have_order, in_order, quoted, shown
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.result import HintColumn, NamedEnvironments
 from hetrisk.estimators.memberships import (
-    check_axes,
     check_length,
     check_named,
-    responsibilities,
+    one_column,
 )
 
 Listed = tuple[tuple[str, float], ...]
@@ -53,16 +52,14 @@ def read_side(environments: Any, hints: Any, n_rows: int) -> SideInformation:
     labels, shares = None, None
     listed: Listed = ()
     if environments is not None:
-        given = environments if np.ndim(environments) == 1 else np.asarray(environments)
-        check_axes(np.asarray(given))
+        given = one_column(np.asarray(environments))
         check_length("environments", given, n_rows)
-        if np.ndim(given) == 1:
+        if given.ndim == 1:
             codes, labels, listed = _named(given)
             columns.append(codes)
         else:
-            shares = _responsibilities(np.asarray(given))
-            names = tuple(str(k + 1) for k in range(shares.shape[1]))
-            labels = NamedEnvironments(names, None, False)
+            shares = check_shares(given)
+            labels = _numbered(shares.shape[1])
     described = []
     for name, values in _hint_columns(hints, n_rows):
         column, described_as = _hint(name, values, len(columns))
@@ -74,13 +71,19 @@ def read_side(environments: Any, hints: Any, n_rows: int) -> SideInformation:
 
 def side_of(rows: Blocks) -> SideInformation:
     """What rows out of core carry already."""
-    if rows.environment_labels is None:
-        return SideInformation(hints=rows.hint_columns)
-    names = rows.environment_labels
-    _check_labels(names, rows.n_rows)
-    numbers = as_numbers(pd.Series(names))
-    labels = NamedEnvironments(tuple(map(_shown, numbers)), None, have_order(numbers))
+    names, labels = rows.environment_labels, None
+    if names is not None:
+        _check_labels(names, rows.n_rows)
+        ordered = in_order(pd.Series(names))
+        labels = NamedEnvironments(tuple(map(shown, ordered)), None, have_order(ordered))
+    elif rows.n_shares:
+        labels = _numbered(rows.n_shares)
     return SideInformation(labels=labels, hints=rows.hint_columns)
+
+
+def _numbered(count: int) -> NamedEnvironments:
+    """Environments of responsibilities: they have no names."""
+    return NamedEnvironments(tuple(str(k + 1) for k in range(count)), None, False)
 
 
 def _check_labels(names: Any, n_rows: int) -> None:
@@ -95,17 +98,16 @@ def _check_labels(names: Any, n_rows: int) -> None:
         )
 
 
-def _named(given: Any) -> tuple[FloatArray, NamedEnvironments, Listed]:
+def _named(given: np.ndarray) -> tuple[FloatArray, NamedEnvironments, Listed]:
     """Codes of the rows, the labels in order, and name and share of each as it was written."""
-    numbers = np.asarray(given) if not isinstance(given, pd.Series) else given.to_numpy()
-    values = pd.Series(numbers, copy=False)
+    values = pd.Series(as_labels(given), copy=False)
     check_named(values, " (As hints=, missing values are allowed.)")
     codes, found, counts = _distinct(values)
     held = counts > 0
     _check_labels(found[held], len(values))
     # What the labels are is asked of each once, not of every row.
-    place, levels = pd.factorize(as_numbers(pd.Series(found[held])), sort=True)
-    labels = NamedEnvironments(tuple(map(_shown, levels)), 0, have_order(pd.Series(levels)))
+    place, levels = pd.factorize(in_order(pd.Series(found[held])), sort=True)
+    labels = NamedEnvironments(tuple(map(shown, levels)), 0, have_order(pd.Series(levels)))
     lookup = np.zeros(len(found))
     lookup[held] = place
     listed = listed_shares(np.asarray(found[held]), counts[held])
@@ -129,24 +131,10 @@ def _distinct(values: pd.Series) -> tuple[IntArray, Any, IntArray]:
 
 def listed_shares(names: np.ndarray, counts: np.ndarray) -> Listed:
     """Name and share of each environment; labels that are written alike are one."""
-    distinct, place = np.unique(names.astype(str), return_inverse=True)
+    written = [shown(name) for name in names] if names.dtype.kind == "M" else names.astype(str)
+    distinct, place = np.unique(written, return_inverse=True)
     shares = np.bincount(place, counts) / counts.sum()
     return tuple(zip(distinct.tolist(), shares.tolist(), strict=True))
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, pd.Timestamp):
-        return str(value.date() if value == value.normalize() else value)
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def _responsibilities(given: np.ndarray) -> FloatArray:
-    shares = responsibilities(given)
-    if shares.shape[1] < 2:
-        raise ValueError("environments given as responsibilities must have at least two columns.")
-    return shares
 
 
 def _hint_columns(hints: Any, n_rows: int) -> list[tuple[str, pd.Series]]:
@@ -171,5 +159,7 @@ def carrying(rows: Blocks, environments: Any, hints: Any) -> tuple[Blocks, SideI
     """Rows that carry what is known about them, and a description of it."""
     if not isinstance(rows, ArrayBlocks):
         return rows, side_of(rows)
-    side = read_side(environments, hints, rows.n_rows)
+    # Blocks bring their own, and then nothing else is given.
+    environments = rows.environments if environments is None else environments
+    side = read_side(environments, rows.hints if hints is None else hints, rows.n_rows)
     return rows.carrying(side.shares, side.values), side

@@ -17,17 +17,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hetrisk.blocks.dates import MISSING, are_dates, days, iso, plain, text_days
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.tables.notation import Notation, Reading, clock, notation_of
 
-MISSING_IN_TARGET = frozenset(
-    {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "?", "nat", "#na", "."}
-)
-# "None" is a common class ("none, mild, severe") but, among features, mostly a missing value.
-MISSING = MISSING_IN_TARGET | {"none", "-"}
 _LONGEST_WORD = max(len(word) for word in MISSING)
 LARGEST = 1e100  # squares of larger numbers overflow; nobody measures anything this large
-DAY = np.timedelta64(1, "D")
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+")
 
@@ -195,9 +190,7 @@ class TextCells(Cells):
 
     def days(self, form: str) -> FloatArray:
         """Each distinct value read once in the given format."""
-        texts = pd.Index(self.values, dtype=object)
-        moments = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
-        return self._spread(_days(moments.to_series()))
+        return self._spread(text_days(self.values, form))
 
     def _spread(self, per_value: FloatArray) -> FloatArray:
         return np.append(per_value, np.nan)[self.codes]
@@ -253,7 +246,7 @@ class DateCells(_Measured):
         """Return each distinct day, spelled as a date."""
         codes, distinct = pd.factorize(self.values, use_na_sentinel=True)
         moments = pd.to_datetime(distinct, unit="D")
-        return codes.astype(np.int64), [str(moment) for moment in moments]
+        return codes.astype(np.int64), [iso(moment) for moment in moments]
 
     def days(self, form: str) -> FloatArray:
         """Return the days; the format is that of text and does not matter here."""
@@ -276,15 +269,14 @@ def cells_of(
 def _cells(
     label: str, column: pd.Series, missing: frozenset[str], decimal: str | None
 ) -> Cells | None:
+    column = plain(column)
     dtype = column.dtype
     if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
         if pd.api.types.is_complex_dtype(dtype):
             return None
         return NumberCells(label, column.to_numpy(dtype=float, na_value=np.nan))
-    if pd.api.types.is_datetime64_any_dtype(dtype):
-        return DateCells(label, _days(column))
-    if pd.api.types.is_timedelta64_dtype(dtype):
-        return NumberCells(label, (column.dt.total_seconds() / 86400).to_numpy(dtype=float))
+    if are_dates(column):
+        return DateCells(label, days(column))
     if isinstance(dtype, pd.StringDtype):
         return TextCells(label, column.array, missing, decimal)
     return _object_cells(label, column, missing, decimal)
@@ -298,9 +290,6 @@ def _object_cells(
     if kind in ("boolean", "integer", "floating", "decimal", "mixed-integer-float"):
         numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
         return NumberCells(name, numbers)
-    if kind in ("date", "datetime", "datetime64"):
-        moments = pd.to_datetime(values, errors="coerce", utc=True)
-        return DateCells(name, _days(moments))
     if kind == "time":
         texts = [None if pd.isna(value) else value.isoformat() for value in values]
         return TextCells(name, texts, missing)
@@ -316,11 +305,3 @@ def _object_cells(
 
 def _finite(values: FloatArray) -> FloatArray:
     return np.where(np.abs(values) <= LARGEST, values, np.nan)
-
-
-def _days(moments: pd.Series) -> FloatArray:
-    if getattr(moments.dtype, "tz", None) is not None:
-        moments = moments.dt.tz_convert("UTC").dt.tz_localize(None)
-    values = moments.to_numpy(dtype="datetime64[us]")
-    days = (values - np.datetime64(0, "us")) / DAY
-    return np.where(np.isnat(values), np.nan, days)

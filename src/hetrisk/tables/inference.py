@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hetrisk.blocks.dates import COMPACT, DATE_FORMATS, forms_of
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.tables.cells import Cells
 from hetrisk.tables.columns import (
@@ -36,35 +37,6 @@ RARE_ROWS = 5
 MISTYPED_SHARE = 0.05  # of the cells of a number column may be text, treated as missing
 DISTINCT_SHARE = 0.5  # text with more distinct values than this is an identifier or free text
 MOST_SPELLINGS = 8  # of two words: yes, Yes, YES, no, No, NO
-LONGEST_DATE = 40
-FEWEST_DATE_DIGITS = 4  # a month by name and a year
-DATE_FORMATS = {
-    "ISO8601": "year-month-day",
-    "%m/%d/%Y": "month/day/year",
-    "%d/%m/%Y": "day/month/year",
-    "%d.%m.%Y": "day.month.year",
-    "%Y/%m/%d": "year/month/day",
-    "%d-%m-%Y": "day-month-year",
-    "%d %b %Y": "day month year",
-    "%d-%b-%Y": "day-month-year",
-    "%b %d, %Y": "month day, year",
-    "%d %B %Y": "day month year",
-    "%B %d, %Y": "month day, year",
-    "%m/%Y": "month/year",
-    "%m.%Y": "month.year",
-    "%b %Y": "month year",
-    "%b-%Y": "month-year",
-    "%B %Y": "month year",
-    "%m/%d/%y": "month/day/year",
-    "%d/%m/%y": "day/month/year",
-    "%d.%m.%y": "day.month.year",
-    "%d-%b-%y": "day-month-year",
-    "%m/%d/%Y %H:%M": "month/day/year hour:minute",
-    "%d/%m/%Y %H:%M": "day/month/year hour:minute",
-    "%d.%m.%Y %H:%M": "day.month.year hour:minute",
-    "%m/%d/%Y %H:%M:%S": "month/day/year hour:minute:second",
-    "%d/%m/%Y %H:%M:%S": "day/month/year hour:minute:second",
-}
 _IDENTIFIER_NAME = re.compile(
     r"(^|[\W_])(id|ids|uuid|guid|index|key|row|row_?(id|name|nr|num|number)s?)([\W_]|$)", re.I
 )
@@ -92,7 +64,6 @@ _LIKELY_CODE = re.compile(
 FEWEST_CODES, MOST_CODES = 3, 50
 SENTINELS = frozenset({98.0, 99.0, 998.0, 999.0, 9999.0, -9.0, -99.0, -999.0})
 _LEADING_ZERO = re.compile(r"0[0-9]+")
-_COMPACT_DATE = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 # A column read as an unnamed index of a data frame written to CSV.
 _UNNAMED = re.compile(r"(Unnamed: [0-9]+|)$")
 
@@ -216,21 +187,10 @@ def _date(cells: Cells) -> Decision | None:
     if cells.is_dates:
         return _as_date(cells, "ISO8601", "")
     _, levels = cells.levels()
-    if all(_COMPACT_DATE.fullmatch(level) for level in levels):
-        form = "%Y%m%d"
-        if not (np.isnan(cells.days(form)) & ~cells.missing).any():
-            return _as_date(cells, form, " (yearmonthday)")
-    if not cells.is_text or not _looks_dated(levels[0]) or np.isfinite(cells.numbers()).any():
+    form = next(iter(forms_of(levels)), None)
+    if form is None or (form != COMPACT and np.isfinite(cells.numbers()).any()):
         return None
-    for form, words in DATE_FORMATS.items():
-        if not (np.isnan(cells.days(form)) & ~cells.missing).any():
-            return _as_date(cells, form, f" ({words})")
-    return None
-
-
-def _looks_dated(text: str) -> bool:
-    """Whether the text could be a date at all: trying every format on every value takes time."""
-    return len(text) <= LONGEST_DATE and sum(c.isdigit() for c in text) >= FEWEST_DATE_DIGITS
+    return _as_date(cells, form, f" ({DATE_FORMATS[form]})")
 
 
 def _as_date(cells: Cells, form: str, words: str) -> Decision:

@@ -18,10 +18,11 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
+from hetrisk.blocks.dates import MISSING_IN_TARGET
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.estimators.quality import assess
 from hetrisk.tables import parquet
-from hetrisk.tables.cells import MISSING_IN_TARGET, cells_of
+from hetrisk.tables.cells import cells_of
 from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError, quoted
 from hetrisk.tables.model import Prepared, prepare, said_of

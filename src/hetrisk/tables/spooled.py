@@ -18,8 +18,9 @@ from tempfile import gettempdir
 
 import pandas as pd
 
+from hetrisk.blocks.dates import MISSING_IN_TARGET
 from hetrisk.tables import inputs
-from hetrisk.tables.cells import MISSING_IN_TARGET, cells_of
+from hetrisk.tables.cells import cells_of
 from hetrisk.tables.errors import TableError, counted, needs, quoted
 from hetrisk.tables.formats import reader_of
 from hetrisk.tables.inputs import Input, input_of

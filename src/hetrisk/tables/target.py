@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hetrisk.blocks.dates import MISSING_IN_TARGET
 from hetrisk.core.numerics.rows import BoolArray
-from hetrisk.tables.cells import MISSING_IN_TARGET, Cells, cells_of
+from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Note
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 from hetrisk.tables.notation import PLAIN, Notation
