@@ -70,6 +70,14 @@ def test_what_is_missing_among_dates_stays_missing():
         assert np.isnan(side.values[1, 0])
 
 
+@pytest.mark.parametrize("held", [["2020-01-02"], [datetime.date(2020, 1, 2)], [1.0], ["a"]])
+@pytest.mark.parametrize("dtype", [object, float, "string", "datetime64[ns]"])
+def test_a_part_without_any_value_is_missing_whatever_its_type(held, dtype):
+    parts = [pd.Series(held), pd.Series([None, None], dtype=dtype)]
+    found = described("x", 0, lambda: parts, 3)
+    assert np.isnan(hint_numbers(parts[1], found)).all()
+
+
 def test_the_time_of_day_counts():
     side = read_side(None, pd.Series([datetime.datetime(2020, 1, 2, 6), None] * 3), 6)
     assert side.values[0, 0] == 18263.25

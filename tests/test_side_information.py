@@ -1,6 +1,7 @@
 """Environments and hints as users pass them: in memory, Parquet, dask; and what is refused."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from hetrisk import HRMClassifier, HRMRegressor, InvariantRegressor
 from hetrisk.blocks import ArrayBlocks
+from hetrisk.blocks.hints import described, hint_numbers
 from hetrisk.estimators.keep import kept_columns
 from hetrisk.estimators.side_information import read_side
 
@@ -521,3 +523,75 @@ def test_a_hint_without_a_name_is_called_hint():
     polars = pytest.importorskip("polars")
     for hint in (polars.Series(shop.tolist()), pd.Series(shop), shop, shop[:, None]):
         assert read_side(None, hint, len(shop)).hints[0].name == "hint"
+
+
+def test_one_value_and_none_are_two_groups_whatever_the_kind():
+    """The slope turns round where the hint has no value."""
+    X, y, shop = rows()
+    known = shop != "b"
+    hints = {
+        "text": np.where(known, "seven", None),
+        "number": np.where(known, 7.0, np.nan),
+        "date": pd.Series(np.where(known, np.datetime64("2020-01-01"), np.datetime64("NaT"))),
+    }
+    fits = {kind: HRMRegressor().fit(X, y, hints=hint) for kind, hint in hints.items()}
+    assert {kind: fit.environment_labels_ for kind, fit in fits.items()} == {
+        "text": ("seven", "missing"),
+        "number": ("7", "missing"),
+        "date": ("2020-01-01", "missing"),
+    }
+    for fit in fits.values():
+        assert fit.sources_[0].sentence == fits["text"].sources_[0].sentence
+        assert np.array_equal(fit.environments_, fits["text"].environments_)
+        assert not fit.support_[-1]
+    everywhere = HRMRegressor().fit(X, y, hints=np.full(len(y), 7.0))
+    assert "no two groups" in everywhere.sources_[0].sentence
+
+
+def test_a_level_for_each_row_has_no_effect():
+    """More levels than are told apart are no error."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((25_000, 3))
+    y = X[:, 0] + rng.standard_normal(len(X))
+    site = [f"row {i}" for i in range(len(X))]
+    model = HRMRegressor().fit(X, y, hints=pd.Series(site, name="site"))
+    assert model.verdict_ == "homogeneous"
+    assert not model.sources_[0].used
+    assert "it has no effect" in model.sources_[0].sentence
+
+
+def sites(n_sites, rows_each, d=3):
+    """Sites of two kinds, in a third of which a slope turns round."""
+    rng = np.random.default_rng(0)
+    site = np.tile(np.arange(n_sites), rows_each)
+    X = rng.standard_normal((len(site), d))
+    turned = rng.random(n_sites) < 1 / 3
+    y = X[:, 0] + np.where(turned[site], -2.0, 2.0) * X[:, -1] + 0.3 * rng.standard_normal(len(X))
+    return X, y, pd.Series(np.char.add("site ", site.astype(str)), name="site")
+
+
+def test_more_sites_than_are_told_apart_fall_into_kinds():
+    X, y, site = sites(12_000, 3)
+    model = HRMRegressor().fit(X, y, hints=site)
+    assert model.support_.tolist() == [True, True, False]
+    how = r"site \(10000 levels in 2 kinds; those with fewer rows in none\): 2 environments differ"
+    assert re.match(how, model.sources_[0].sentence)
+
+
+def test_the_levels_with_the_most_rows_are_told_apart(monkeypatch):
+    monkeypatch.setattr("hetrisk.blocks.hints.MOST_LEVELS", 2)
+    parts = [pd.Series(list("zazbzc")), pd.Series(list("dafezg"))]
+    found = described("x", 0, lambda: parts, 12)
+    assert (found.levels, found.further) == (("a", "z"), True)
+    assert hint_numbers(pd.Series(["a", None, "c", "z"]), found)[[0, 2, 3]].tolist() == [0, -1, 1]
+
+
+def test_levels_that_wide_rows_leave_no_memory_for_are_in_none(monkeypatch):
+    X, y, site = sites(60, 40)
+    site = pd.concat([site, pd.Series([f"rare {i}" for i in range(30)])]).rename("site")
+    X, y = np.vstack([X, X[:30]]), np.append(y, y[:30])
+    monkeypatch.setattr("hetrisk.core.sources.hinted.MOST_CELLS", 2 * 60 * 5**2)
+    model = HRMRegressor().fit(X, y, hints=site)
+    assert not model.support_[-1]
+    assert "those with fewer rows in none" in model.sources_[0].sentence
+    assert np.allclose(model.environment_proba_[-30:], 1 / model.environment_proba_.shape[1])

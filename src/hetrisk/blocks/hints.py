@@ -68,6 +68,8 @@ def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
     if column.kind == "date" and are_dates(values):
         return days(values)
     missing = values.isna().to_numpy()
+    if missing.all():  # of whatever type: a part of a column may hold nothing
+        return np.full(len(values), np.nan)
     if column.kind == "number":
         numbers = values.to_numpy(np.float64, na_value=np.nan)
         if np.isinf(numbers).any():

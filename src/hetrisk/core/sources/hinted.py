@@ -2,22 +2,26 @@
 
 A hint is never a feature. Each proposes partitions by its kind:
 
-* category: its levels, the thin ones together; with many thin levels, a few kinds of them;
+* category: its levels, the thin ones together; with many thin levels, a few kinds of them; of more
+  levels than there is memory for, those with the most rows;
 * number: up to six intervals that hold as many rows each, and two halves (a slow drift shows
   best between the ends, a break in one place);
 * date: the same along time, and seasons: quarters of the year, working days and weekends.
 
-Rows whose hint is missing are a level of their own where there are enough of them.
+Rows whose hint is missing are a level of their own where there are enough of them; beside a single
+value of whatever kind, they are the other of two levels.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
 from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments, cell_moments
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.named_numbers import Budget
-from hetrisk.core.numerics.rows import FloatArray, IntArray, RowSource
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.result import HintColumn
 from hetrisk.core.sources.levels import (
     LEVEL_THRESHOLDS,
@@ -31,7 +35,7 @@ from hetrisk.core.sources.levels import (
     merge_unordered,
     n_folds,
 )
-from hetrisk.core.sources.proposal import HINTED, Proposal, proposed
+from hetrisk.core.sources.proposal import HINTED, Grouped, Proposal, proposed
 
 FINE: Budget[int] = 48  # intervals of a number that neighbours are merged from
 QUANTILE_ROWS: Budget[int] = 50_000  # rows that quantiles are taken from
@@ -43,13 +47,19 @@ def hinted(rows: RowSource, family: Family, groups: IntArray, column: HintColumn
     """Partitions along one hint."""
     position = column.position
     if column.kind == "category":
-        return _along_levels(rows, family, groups, column)
+        base = Levels(position, len(column.levels), column.missing)
+        return _along_levels(rows, family, groups, column, base, column.levels)
     sample = rows.sample(QUANTILE_ROWS, 0).hints
     assert sample is not None
     values = sample[:, position]
     known = values[~np.isnan(values)]
-    if len(np.unique(known)) < 2:
+    if not len(known):
         return []
+    if len(np.unique(known)) < 2:
+        only = _interval_names(np.empty(0), known, column.kind)
+        return _along_levels(
+            rows, family, groups, column, Intervals(position, 1, column.missing), only
+        )
     found = _along_values(rows, family, column, position, known)
     if column.kind == "date":
         found += _seasons(rows, family, column, position, known)
@@ -57,14 +67,24 @@ def hinted(rows: RowSource, family: Family, groups: IntArray, column: HintColumn
 
 
 def _along_levels(
-    rows: RowSource, family: Family, groups: IntArray, column: HintColumn
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    column: HintColumn,
+    levels: Levels,
+    known: tuple[str, ...],
 ) -> list[Proposal]:
-    """The levels of a category, or kinds of them."""
-    names = (*column.levels, *(("missing",) if column.missing else ()))
+    """The levels of a category, or kinds of them; ``known`` are the names of those not missing."""
+    names = (*known, *(("missing",) if column.missing else ()))
     width = rows.n_features + 1 + family.n_targets
-    if len(names) < 2 or 2 * len(names) * width**2 > MOST_CELLS:
+    most = int(MOST_CELLS / (2 * width**2))
+    if min(len(names), most) < 2:
         return []
-    base = Levels(column.position, len(column.levels), column.missing)
+    base: Assignment = levels
+    if len(names) > most:
+        chosen = _largest(rows, levels, most)
+        base, names = _some(levels, chosen), tuple(names[j] for j in chosen)
+    others = "; those with fewer rows in none" if column.further or base is not levels else ""
     cells = cell_moments(rows, family, base, n_folds(len(names)))
     found: list[Proposal] = []
     for merged in merge_unordered(cells, names, family.n_targets, groups):
@@ -72,9 +92,30 @@ def _along_levels(
         how = (
             f"{len(names)} levels in {len(merged.names)} kinds{merged.by}" if many else "its levels"
         )
-        how += merged.in_none(names)
+        how += merged.in_none(names) + others
         found += _if_any(proposed(column.name, HINTED, how, base, merged, cells))
     return found
+
+
+def _largest(rows: RowSource, levels: Levels, most: int) -> IntArray:
+    """The ``most`` levels with the most rows, in their order."""
+    held = rows.sum(partial(_held, levels=levels))
+    chosen: IntArray = np.sort(np.argsort(-held, kind="stable")[:most])
+    return chosen
+
+
+def _held(rows: Rows, levels: Levels) -> FloatArray:
+    """(J,) weight of the rows of each level."""
+    codes = levels.codes(rows)
+    own = codes >= 0
+    return np.bincount(codes[own], rows.weight[own], levels.n_environments).astype(np.float64)
+
+
+def _some(levels: Levels, chosen: IntArray) -> Grouped:
+    """The chosen levels; rows of the others are in none."""
+    lookup = np.full(levels.n_environments, -1, dtype=np.int64)
+    lookup[chosen] = np.arange(len(chosen))
+    return Grouped(levels, tuple(lookup.tolist()), len(chosen))
 
 
 def _along_values(
