@@ -321,8 +321,8 @@ def study_time(options: argparse.Namespace) -> None:
         Z = np.column_stack([np.ones(n), X, y])
         names = codes if K < 100 else np.array([f"site {k}" for k in codes])
         grams, fits, start = [], [], time.perf_counter()
-        # One after the other, so that both see the same load on the machine. The threads of a product
-        # go on waiting for the next one for a while; that is no work of the fit.
+        # One after the other, so that both see the same load on the machine. The threads of a
+        # product go on waiting for the next one for a while; that is no work of the fit.
         while len(fits) < REPEATS or time.perf_counter() - start < LONG:
             grams.append(_clock(np.matmul, Z.T, Z))
             time.sleep(IDLE)
