@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.datasets import load_task
@@ -40,8 +42,34 @@ def test_least_squares_has_the_curve_that_is_drawn_of_it(train):
     ours = HRMRegressor().fit(train.X, train.y, environments=train.environments).reach_curve_
     found = reach_curve(model, train.X, train.y, train.environments, reach=ours.reach)
     assert np.allclose(found.error_erm, ours.error_erm, rtol=1e-6)
-    assert np.allclose(found.error, ours.error_erm, rtol=0.01)
-    assert found.break_even == pytest.approx(0.0)
+    assert np.allclose(found.error, ours.error_erm, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("count", "named"), [(3, "s"), (20, ""), (20, "s"), (150, "s"), (150, "")])
+def test_environments_too_thin_to_be_judged_are_put_together_as_in_a_fit(count, named):
+    """Numbers are neighbours or kinds, names kinds: whatever the search would judge."""
+    rng = np.random.default_rng(0)
+    X = 5.0 + rng.standard_normal((1500, 4))
+    y = 100.0 * (X @ [1.0, 0.5, 0.0, 0.2] + rng.standard_normal(1500))
+    codes = rng.integers(0, count, 1500)
+    sites = np.array([f"{named}{code}" for code in codes]) if named else codes
+    ours = HRMRegressor().fit(X, y, environments=sites).reach_curve_
+    found = reach_curve(LinearRegression().fit(X, y), X, y, sites, reach=ours.reach)
+    assert np.allclose(found.error_erm, ours.error_erm, rtol=1e-6)
+    assert np.allclose(found.error, ours.error_erm, rtol=1e-6)
+    # One population: were each of 150 sites judged alone, the worst would be far beyond.
+    assert found.error[-1] < 2.0 * found.error[0]
+
+
+def test_where_all_but_one_environment_are_too_thin_nothing_moves():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 6))
+    y = X[:, 0] + rng.standard_normal(120)
+    sites = np.array(["main"] * 115 + ["far"] * 5)
+    ours = HRMRegressor().fit(X, y, environments=sites)
+    assert ours.verdict_ == "unsearched"
+    found = reach_curve(LinearRegression().fit(X, y), X, y, sites)
+    assert np.allclose(found.error, ours.reach_curve_.error_erm[0], rtol=1e-6)
 
 
 def test_a_model_without_the_shortcut_has_the_flatter_curve(train):
@@ -63,11 +91,81 @@ def test_pipelines_trees_frames_and_labels(train):
     assert np.isfinite(reach_curve(model, train.X, three, train.environments).error).all()
 
 
-def test_responsibilities_are_refused(train):
-    shares = np.full((len(train.y), 2), 0.5)
-    model = LinearRegression().fit(train.X, train.y)
-    with pytest.raises(ValueError, match="must be labels"):
-        reach_curve(model, train.X, train.y, shares)
+@pytest.fixture(scope="module")
+def shops():
+    """A table with a text column, and where its rows come from."""
+    rng = np.random.default_rng(0)
+    shop, town = rng.integers(0, 3, 600), rng.integers(0, 2, 600)
+    size = rng.standard_normal(600)
+    y = size + np.array([0.0, 1.0, 3.0])[shop] * town + rng.standard_normal(600)
+    frame = pd.DataFrame({"size": size, "rooms": rng.integers(1, 9, 600)})
+    return frame.assign(town=np.array(["A", "B"])[town]), y, shop
+
+
+def same(found, wanted):
+    return np.allclose(found.error, wanted.error) and np.allclose(found.high, wanted.high)
+
+
+def test_a_polars_frame_reaches_the_model_as_it_is(shops):
+    """With its names and its text: warnings are errors here."""
+    pl = pytest.importorskip("polars")
+    frame, y, shop = shops
+    other = pl.DataFrame({name: frame[name].to_list() for name in frame})
+    encode = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    pipe = make_pipeline(encode, HistGradientBoostingRegressor(max_iter=20)).fit(frame, y)
+    assert same(reach_curve(pipe, other, y, shop), reach_curve(pipe, frame, y, shop))
+    numbers = ["size", "rooms"]
+    line = LinearRegression().fit(frame[numbers], y)
+    wanted = reach_curve(line, frame[numbers], y, shop)
+    assert same(reach_curve(line, other.select(numbers), y, shop), wanted)
+
+
+def test_numbers_in_an_array_of_objects_are_numbers(shops):
+    frame, y, shop = shops
+    numbers = frame[["size", "rooms"]].to_numpy()
+    line = LinearRegression().fit(numbers, y)
+    wanted = reach_curve(line, numbers, y, shop)
+    assert same(reach_curve(line, numbers.astype(object), y, shop), wanted)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"environments": np.full((600, 2), 0.5)}, r"environments must be labels .* responsib"),
+        ({"environments": None}, r"environments must be labels .* got None"),
+        ({"y": np.append(np.nan, np.zeros(599))}, r"y must hold finite numbers; got nan in 1 of 6"),
+        ({"y": np.array(["a"] * 600)}, r"y must hold finite numbers; got 'a' in 600 of 600"),
+        ({"y": np.zeros(599)}, r"y must have length n_samples=600; got 599"),
+        ({"y": np.zeros((600, 2))}, r"y must be one value for each row \(n,\); got shape"),
+        ({"reach": 2}, r"reach must be a list of finite numbers, none below 0; got 2"),
+        ({"reach": []}, r"reach must be a list"),
+        ({"reach": [1.0, -1.0]}, r"none below 0; got \[1.0, -1.0\]"),
+        ({"reach": [0.0, np.nan]}, r"reach must be a list of finite"),
+        ({"reach": [np.inf]}, r"reach must be a list of finite"),
+    ],
+)
+def test_what_no_curve_can_be_drawn_of_is_refused(shops, changed, words):
+    frame, y, shop = shops
+    X = frame[["size", "rooms"]]
+    model = LinearRegression().fit(X, y)
+    given = {"y": y, "environments": shop, "reach": None} | changed
+    with pytest.raises(ValueError, match=words):
+        reach_curve(model, X, **given)
+
+
+def test_labels_that_no_probability_is_known_of_are_refused(shops):
+    frame, y, shop = shops
+    X, large = frame[["size", "rooms"]], np.where(y > 0, "large", "small")
+    model = LogisticRegression().fit(X, large)
+    other = np.where(np.arange(600) < 3, "huge", large)
+    with pytest.raises(
+        ValueError, match=r"y must hold classes .*'small'\]; got 'huge' in 3 of 600"
+    ):
+        reach_curve(model, X, other, shop)
+    with pytest.raises(ValueError, match=r"got True in 600 of 600"):
+        reach_curve(model, X, np.ones(600, dtype=bool), shop)
+    with pytest.raises(ValueError, match=r"model must have predict_proba.*got LinearSVC"):
+        reach_curve(LinearSVC().fit(X, large), X, large, shop)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

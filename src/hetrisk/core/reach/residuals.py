@@ -9,32 +9,18 @@ this is the regret of `hetrisk.core.reach.regret`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
-from hetrisk.core.numerics.cells import FOLDS, Assignment, cell_moments
-from hetrisk.core.numerics.families import Gaussian
+from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
-from hetrisk.core.numerics.rows import FloatArray, Held, IntArray, Rows
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.reach.curve import Line
 from hetrisk.core.reach.heterogeneity import heterogeneity
 
-
-@dataclass(frozen=True)
-class _Given(Assignment):
-    """Environments by codes that are at hand."""
-
-    given: IntArray
-
-    @property
-    def n_environments(self) -> int:
-        """Number of environments."""
-        return int(self.given.max()) + 1
-
-    def codes(self, rows: Rows) -> IntArray:
-        """(n,) as given."""
-        return self.given
+# Moments of (x, y), (n, d) and (n,), in environments and folds.
+Moments = Callable[[FloatArray, FloatArray], CellMoments]
 
 
 def residual_lines(
@@ -42,7 +28,7 @@ def residual_lines(
     X: FloatArray,
     predicted: FloatArray,
     observed: FloatArray,
-    codes: IntArray,
+    moments: Moments,
 ) -> tuple[Line, Line]:
     """Lines of a model and of least squares on all columns.
 
@@ -51,15 +37,15 @@ def residual_lines(
     used : (n, m) standardised columns that the model looks at.
     X : (n, d) all of them.
     predicted, observed : (n, t).
-    codes : (n,) environments.
+    moments : of columns and a target in the environments.
     """
-    model, plain = _empty(codes), _empty(codes)
-    for t in range(observed.shape[1]):
-        f, y = predicted[:, t], observed[:, t]
-        with_f = _beside(used, f)
-        model = _added(model, _line(with_f, y - f, codes, float(np.mean((y - f) ** 2))))
-        plain = _added(plain, _line(X, y, codes, None))
-    return model, plain
+    both = []
+    for f, y in zip(predicted.T, observed.T, strict=True):
+        residual = moments(_beside(used, f), y - f)
+        risk = float(residual.gram[..., -1, -1].sum() / residual.weight.sum())
+        both.append((_line(residual, risk), _line(moments(X, y), None)))
+    model, plain = zip(*both, strict=True)
+    return _added(model), _added(plain)
 
 
 def _beside(used: FloatArray, f: FloatArray) -> FloatArray:
@@ -76,24 +62,14 @@ def _beside(used: FloatArray, f: FloatArray) -> FloatArray:
     return np.column_stack([used, centred / max(float(f.std()), TINY)])
 
 
-def _line(X: FloatArray, y: FloatArray, codes: IntArray, risk: float | None) -> Line:
+def _line(cells: CellMoments, risk: float | None) -> Line:
     """Regrets of the pooled fit; ``risk`` in place of its own, where the model was not fitted."""
-    rows = Rows(X, y, np.ones(len(y)))
-    cells = cell_moments(Held(rows), Gaussian(), _Given(codes), FOLDS)
     fits = heterogeneity(cells, 1).fits
     own = fits.own if risk is None else fits.own + max(risk - float(fits.risk), 0.0)
     return Line(fits.risk if risk is None else risk, fits.noise_gap, fits.excess, own)
 
 
-def _empty(codes: IntArray) -> Line:
-    K = len(np.unique(codes))
-    return Line(0.0, 0.0, np.zeros(K), np.zeros(K))
-
-
-def _added(one: Line, other: Line) -> Line:
-    return Line(
-        one.risk + other.risk,
-        one.noise_gap + other.noise_gap,
-        one.regrets + other.regrets,
-        one.own + other.own,
-    )
+def _added(lines: tuple[Line, ...]) -> Line:
+    """The sum over targets."""
+    names = ("risk", "noise_gap", "regrets", "own")
+    return Line(*(np.sum([getattr(line, name) for line in lines], axis=0) for name in names))

@@ -187,12 +187,21 @@ class Merged:
     lookup : (J,) environment of each level; -1 for a level in none.
     names : of the environments.
     by : what kinds of levels are told apart by, if not by the regression of the target.
+    kinds : (2, J) kind of each level by either half of its rows, where levels fall into kinds;
+        ``lookup`` is then the first.
     """
 
     cells: CellMoments
     lookup: IntArray
     names: tuple[str, ...]
     by: str = ""
+    kinds: IntArray | None = None
+
+    def of(self, levels: CellMoments) -> CellMoments:
+        """(K, F) the same environments made of other moments of the levels."""
+        if self.kinds is not None:
+            return _judged(levels, self.kinds, len(self.names))
+        return _summed(levels, self.lookup, len(self.names))
 
     def in_none(self, levels: tuple[str, ...]) -> str:
         """Say which of the levels are too thin to belong to any environment."""
@@ -249,33 +258,34 @@ def _kinds(cells: CellMoments, names: tuple[str, ...], told: CellMoments, n_targ
     # Assigned and judged by the same rows, levels would be sorted by their noise, and kinds differ
     # where nothing does.
     half = np.arange(cells.weight.shape[1]) % 2
-    halves = [cells.merged_folds(half == side) for side in (0, 1)]
     kinds = assign_kinds([told.merged_folds(half == side) for side in (0, 1)], n_targets)
     K = int(kinds.max()) + 1
-    # A fold holds whole levels: rows of one level may be alike in more than x and y.
-    fold = np.arange(len(names)) % (FOLDS // 2)
-    parts = []
-    for side, judged in enumerate(reversed(halves)):
-        own = kinds[side]
-        for f in range(FOLDS // 2):
-            into = np.zeros((len(names), K))
-            chosen = fold == f
-            into[np.flatnonzero(chosen), own[chosen]] = 1.0
-            parts.append(judged.merged(into))
-    merged = CellMoments.concatenated(parts, axis=1)
-    held = cells.effective_rows
+    merged, held = _judged(cells, kinds, K), cells.effective_rows
     members = [np.flatnonzero(kinds[0] == k) for k in range(K)]
     by_size = [own[np.argsort(-held[own], kind="stable")] for own in members]
     # Of levels of a row or two next to none may fall into a kind.
     stay = merged.effective_rows >= _least_rows(cells)
     if not stay.any():
         return _merged(cells, np.zeros(len(names), dtype=np.int64), ("all",))
-    lookup = np.where(stay[kinds[0]], (np.cumsum(stay) - 1)[kinds[0]], -1)
+    own = np.where(stay, np.cumsum(stay) - 1, -1)[kinds]
     named = tuple(
         f"kind {n}{_holding([names[j] for j in by_size[k]])}"
         for n, k in enumerate(np.flatnonzero(stay), start=1)
     )
-    return Merged(merged.some(stay), lookup, named)
+    return Merged(merged.some(stay), own[0], named, kinds=own)
+
+
+def _judged(cells: CellMoments, kinds: IntArray, K: int) -> CellMoments:
+    """(K, F) moments of kinds: each half of the rows in the kinds (2, J) that the other found."""
+    half = np.arange(cells.weight.shape[1]) % 2
+    # A fold holds whole levels: rows of one level may be alike in more than x and y.
+    fold = np.arange(kinds.shape[1]) % (FOLDS // 2)
+    parts = []
+    for own, side in zip(kinds, (1, 0), strict=True):
+        judged = cells.merged_folds(half == side)
+        for f in range(FOLDS // 2):
+            parts.append(_summed(judged, np.where(fold == f, own, -1), K))
+    return CellMoments.concatenated(parts, axis=1)
 
 
 def _holding(levels: list[str]) -> str:
@@ -289,10 +299,15 @@ def _listed(levels: list[str]) -> str:
 
 
 def _merged(cells: CellMoments, lookup: IntArray, names: tuple[str, ...]) -> Merged:
-    into = np.zeros((len(lookup), len(names)))
+    return Merged(_summed(cells, lookup, len(names)), lookup, names)
+
+
+def _summed(cells: CellMoments, lookup: IntArray, K: int) -> CellMoments:
+    """Sum levels into the environments (J,) that they belong to; -1 is none."""
+    into = np.zeros((len(lookup), K))
     held = lookup >= 0
     into[np.flatnonzero(held), lookup[held]] = 1.0
-    return Merged(cells.merged(into), lookup, names)
+    return cells.merged(into)
 
 
 def _most_environments(cells: CellMoments) -> int:
