@@ -14,6 +14,7 @@ from hetrisk.blocks import ArrayBlocks
 from hetrisk.blocks.hints import described, hint_numbers
 from hetrisk.estimators.keep import kept_columns
 from hetrisk.estimators.side_information import read_side
+from hetrisk.report import summarize
 
 
 def rows(n=600, d=4, seed=0):
@@ -207,6 +208,8 @@ def test_side_information_that_makes_no_sense_is_refused(given, message):
         ({"method": "gates"}, "infers environments itself"),
         ({"method": "gates-literal"}, "method='gates-literal' infers environments itself"),
         ({"invariance_penalty": 1.0}, "invariance_penalty has no meaning with method='auto'"),
+        ({"method": "gates", "keep": [1]}, r"keep has no meaning with method='gates'.*got \[1\]"),
+        ({"method": "gates-literal", "form": "directions"}, "form has no meaning.*'directions'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):
@@ -415,8 +418,80 @@ def test_a_hint_that_says_nothing_is_said_to():
 
 def test_a_column_that_was_to_be_kept_says_so():
     X, y, shop = rows()
-    model = HRMRegressor(keep=[3]).fit(X, y, environments=shop)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "gamma"])
+    model = HRMRegressor(keep=["gamma"]).fit(frame, y, environments=shop)
     assert model.evidence_.reason[3] == "Kept: asked for."
+    assert "nothing that keeps gamma does better than plain ERM" in model.verdict_reason_
+    found = summarize(model)
+    assert [feature.asked for feature in found.features] == [False, False, False, True]
+    said = {point.question: point.answer for point in found.recommendation.points}
+    paid = said["From which shift on it pays"]
+    assert paid.startswith("Without gamma it would err")
+    assert paid.endswith("; it stays because it is to be kept.")
+    assert (
+        "no other choice of columns that keeps gamma does better" in found.recommendation.sentence
+    )
+
+
+def test_columns_of_one_group_are_named_and_the_groups_counted():
+    X, y, shop = rows()
+    X = np.column_stack([X, 0.5 * X[:, 3] + X[:, 0]])
+    for groups in (list("aabbb"), [0, 0, 1, 2, 2]):
+        model = HRMRegressor(feature_groups=groups).fit(X, y, environments=shop)
+        gone = [f"x{j}" for j in np.flatnonzero(~model.support_)]
+        assert len(gone) > 1
+        together = f"of {len(set(groups))} groups of columns left out ({', '.join(gone)})"
+        assert together in model.verdict_reason_
+
+
+def test_a_source_that_is_counted_twice_makes_no_further_environments():
+    X, y, shop = rows()
+    once = HRMRegressor().fit(X, y, environments=shop)
+    assert "3 environments differ beyond chance" in once.verdict_reason_
+    twice = HRMRegressor().fit(X, y, environments=shop, hints=shop)
+    assert "the environments of 2 sources differ beyond chance" in twice.verdict_reason_
+    assert "6 environments" not in twice.verdict_reason_
+    kept = HRMRegressor(keep=[3]).fit(X, y, environments=shop, hints=shop)
+    assert kept.verdict_reason_.startswith("The environments of 2 sources differ beyond chance")
+
+
+def test_evidence_says_of_a_kept_column_what_is_true_of_it():
+    """Beside a column that leaves, leaving out does pay; of directions it is not asked."""
+    seen = set()
+    for seed in range(12):
+        X, y, shop = moving(seed)
+        model = HRMRegressor().fit(X, y, environments=shop)
+        left = not model.support_.all()
+        for why, kept in zip(model.evidence_.reason, model.support_, strict=True):
+            if kept and "would lower" in why:
+                assert ("as well would lower" in why) is left
+                assert ("alone would lower" in why) is not left
+                seen.add(left)
+    assert True in seen
+    X, y, shop = rows()
+    model = HRMRegressor(form="directions").fit(X, y, environments=shop)
+    assert set(model.evidence_.reason) == {"Kept: directions leave no column out."}
+
+
+def moving(seed):
+    """A column whose slope flips, and another whose slope moves by a little."""
+    rng = np.random.default_rng(seed)
+    shop = rng.integers(0, 3, 3000)
+    X = rng.standard_normal((3000, 4))
+    y = X[:, 0] + np.array([1.0, 1.05, 0.9])[shop] * X[:, 2] * 0.1
+    y = y + np.array([2.0, 2.0, -2.0])[shop] * X[:, 3] + 0.3 * rng.standard_normal(3000)
+    return X, y, shop
+
+
+def test_directions_need_columns_that_differ():
+    """Where only slopes differ the penalty is the same for every model: nothing is shrunk."""
+    rng = np.random.default_rng(0)
+    shop = np.repeat([0, 1], 1000)
+    half = rng.standard_normal((1000, 2))
+    X = np.vstack([half, half])
+    y = X[:, 0] + np.where(shop == 1, -1.0, 2.0) * X[:, 1] + 0.1 * rng.standard_normal(2000)
+    model = HRMRegressor(form="directions").fit(X, y, environments=shop)
+    assert np.allclose(model.coef_, model.erm_coef_, atol=1e-3)
 
 
 def shares_of(shop):

@@ -111,3 +111,17 @@ def test_dates_as_environments_point_to_hints(tmp_path):
     table(when=np.resize(when, N)).to_csv(tmp_path / "t.csv", index=False)
     said = run("fit", tmp_path / "t.csv", "-t", "y", "--environment", "when").stderr
     assert "Note: 'when': each date is an environment; to look along time: --hint when" in said
+
+
+def test_a_column_that_stays_because_of_keep_is_told(tmp_path):
+    rng = np.random.default_rng(0)
+    site, x = rng.integers(0, 3, 600), rng.normal(size=(600, 2))
+    y = x[:, 0] + np.array([2.0, 2.0, -2.0])[site] * x[:, 1] + 0.3 * rng.normal(size=600)
+    columns = {"a": x[:, 0], "gamma": x[:, 1], "site": site, "y": y}
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
+    arguments = ("-t", "y", "--environment", "site", "--keep", "gamma")
+    said = " ".join(run("fit", tmp_path / "t.csv", *arguments).stdout.split())
+    assert "Without gamma it would err" in said
+    assert "it stays because it is to be kept." in said
+    assert "nothing that keeps gamma does better than plain ERM" in said
+    assert "too much of what moves" not in said

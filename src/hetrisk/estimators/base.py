@@ -262,6 +262,12 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
                     f"{name} has no meaning with method={self.method!r}, which needs no tuning: "
                     f"leave it out or use method='gates'; got {getattr(self, name)!r}."
                 )
+        for name, given in (("keep", self.keep is not None), ("form", self.form != "columns")):
+            if gates and given:
+                raise ValueError(
+                    f"{name} has no meaning with method={self.method!r}, whose gates decide about "
+                    f"every column: leave it out or use method='auto'; got {getattr(self, name)!r}."
+                )
         if gates and (environments is not None or hints is not None):
             raise ValueError(
                 f"method={self.method!r} infers environments itself; with environments or hints "

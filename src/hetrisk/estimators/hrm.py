@@ -50,11 +50,13 @@ class HRMRegressor(RegressorMixin, HRMBase):
         open features; "gates-literal" is the paper without them.
     reach : float, default=4.0
         The shift to be prepared for: 0 nothing shifts (plain ERM), 1 the future is all like one
-        environment seen, k the mechanism moves k times as far from the average.
+        environment seen, k the mechanism moves k times as far from the average. With "gates" it
+        only prices the answer, which does not depend on it.
     form : {"columns", "directions"}, default="columns"
-        Leave columns out, or shrink directions (for columns that are mixtures of causes; named
-        or hinted environments only). Of named and hinted environments, columns leave only where
-        they are to blame: next to nothing moves without them.
+        Leave columns out, or shrink directions (for columns that are mixtures of causes, where
+        named or hinted environments differ in how these lie and spread; without such environments
+        columns leave all the same, as the reason says). Of named and hinted environments, columns
+        leave only where they are to blame: next to nothing moves without them.
     n_environments : int or "auto", default="auto"
         With "gates": environments of a clustering.
     max_rounds : int, default=10
@@ -69,7 +71,7 @@ class HRMRegressor(RegressorMixin, HRMBase):
     feature_groups : array-like of shape (n_features,) or None, default=None
         A name or integer per column; columns of one group share a decision.
     keep : list of names or positions, bool array of shape (n_features,), or None, default=None
-        Columns that never leave.
+        Columns that never leave. Not with "gates", nor is another form.
     random_state : int, RandomState or None, default=None
         With "gates": seed of every random choice. "auto" gives the same answer whatever it is.
     n_jobs : int or None, default=None
@@ -90,7 +92,7 @@ class HRMRegressor(RegressorMixin, HRMBase):
         Those of plain ERM.
     verdict_ : {"invariant", "homogeneous", "unstable", "unsearched"}
         What was found. Only "invariant" differs from plain ERM: columns left, or directions
-        were shrunk.
+        were shrunk, which pays within the reach; copies of a label alone leave by assumption.
     verdict_reason_ : str
         The same in a few sentences.
     evidence_ : `hetrisk.core.result.Evidence`
@@ -100,11 +102,11 @@ class HRMRegressor(RegressorMixin, HRMBase):
     reach_curve_ : `hetrisk.core.result.ReachCurve`
         Expected error against the reach, of this model and of plain ERM.
     break_even_ : float
-        The reach from which on this model is the better one.
+        The reach from which on this model is the better one; infinite where none is known.
     stability_ : (d,) array
         Share of resamples in which each column left.
     n_resamples_ : int
-        Of how many.
+        Of how many; 0 where there was nothing to resample, as for what leaves by assumption.
     leave_one_out_ : tuple
         Errors in each environment when it was left out of the fit; empty with fewer than three,
         once those too thin for their columns are merged.

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from hetrisk.core.result import UNSEARCHED
-from hetrisk.estimators.frames import feature_groups
+from hetrisk.estimators.frames import feature_groups, kept
+from hetrisk.estimators.keep import kept_columns
 from hetrisk.report.labels import LONGEST_LABEL, LONGEST_NAME, brief, unique_labels
 from hetrisk.report.seen import encoder_of
 from hetrisk.report.summary import Decision, Feature
@@ -25,8 +26,14 @@ DOUBTFUL_SHARE = 0.2  # of resamples that decide otherwise
 def table_columns(model: Any, final: Any) -> tuple[Feature, ...]:
     """One `Feature` for each column the estimator ``final``, the last step of ``model``, sees."""
     names = _names(model, final)
-    labels = unique_labels(names)
-    return tuple(_column(final, j, names[j], labels[j]) for j in range(len(final.support_)))
+    labels, groups = unique_labels(names), np.asarray(column_groups(model, final), dtype=object)
+    asked = kept_columns(kept(final), getattr(final, "feature_names_in_", None), len(names))
+    together = set(groups[asked])  # a column that is asked for keeps its group
+    columns = (_column(final, j, names[j], labels[j]) for j in range(len(names)))
+    return tuple(
+        replace(column, asked=group in together)
+        for column, group in zip(columns, groups, strict=True)
+    )
 
 
 def _names(model: Any, final: Any) -> Sequence[object]:
@@ -41,7 +48,8 @@ def _names(model: Any, final: Any) -> Sequence[object]:
 def _column(final: Any, j: int, name: object, label: str) -> Feature:
     evidence = final.evidence_
     used, gate = bool(final.support_[j]), float(final.gates_[j])
-    stability = float(final.stability_[j])
+    resampled = final.n_resamples_ > 0 and not evidence.assumed[j]
+    stability = float(final.stability_[j]) if resampled else np.nan
     searched = final.verdict_ != UNSEARCHED  # too few rows to search are too few to price
     return Feature(
         position=j,
@@ -129,6 +137,7 @@ def _merged(group: object, columns: list[Feature]) -> Feature:
         regret=_largest(c.regret for c in columns),
         stability=stability,
         assumed=any(c.assumed for c in columns),
+        asked=any(c.asked for c in columns),
     )
 
 

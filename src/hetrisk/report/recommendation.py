@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -116,8 +117,13 @@ def _none_stays(features: tuple[Feature, ...]) -> bool:
 
 def _dispensable(features: tuple[Feature, ...]) -> list[Feature]:
     """Columns kept without which, each alone, less error is expected: the most so first."""
-    found = [f for f in features if f.used and f.margin < -LEAST_LOSS]
+    found = [f for f in features if f.used and not f.asked and f.margin < -LEAST_LOSS]
     return sorted(found, key=lambda f: f.margin)
+
+
+def _asked_for(features: tuple[Feature, ...]) -> list[Feature]:
+    """The same of columns that stay because they were asked for."""
+    return _dispensable(tuple(replace(f, asked=False) for f in features if f.asked))
 
 
 def _nothing_better(final: Any, features: tuple[Feature, ...]) -> str:
@@ -127,10 +133,14 @@ def _nothing_better(final: Any, features: tuple[Feature, ...]) -> str:
             "Relations differ between environments, but no choice of columns does away with enough "
             "of that."
         )
+    against = {source.column for source in final.sources_}
+    asked = [f for f in features if f.asked and (f.margin < -LEAST_LOSS or f.position in against)]
+    keeping = f" that keeps {listed([f.label for f in asked], 4)}" if asked else ""
     if _moves(final):
         return (
             "Relations differ between environments, but up to reach "
-            f"{tick(final.reach)}, the one asked for, no other choice of columns does better."
+            f"{tick(final.reach)}, the one asked for, no other choice of columns{keeping} does "
+            "better."
         )
     return "No relation was found to differ between environments."
 
@@ -157,12 +167,14 @@ def _doubt(final: Any, left: Sequence[Feature], curve: Curve | None) -> str:
             "and in the environments seen, each left out in turn, the plain model was better in "
             f"{better}. This model leaves out {what}."
         )
-    if loss > LEAST_LOSS:  # never true of NaN
-        shown = "assumed" if any(f.assumed for f in left) else "shown"
+    unpriced = curve is not None and not math.isfinite(curve.break_even)
+    assumed = any(f.assumed for f in left)
+    if loss > LEAST_LOSS or (assumed and unpriced):  # never true of NaN
+        shown = "assumed, not shown" if assumed else "shown, how far is not"
         return (
-            f"{choice}. That it changes is {shown}, how far is not: at reach "
+            f"{choice}. That it changes is {shown}: at reach "
             f"{tick(final.reach)}, the one asked for, this model is expected to err "
-            f"{percent(loss)} more than the plain model."
+            f"{percent(abs(loss))} {'more' if loss >= 0 else 'less'} than the plain model."
         )
     return ""
 
@@ -190,12 +202,14 @@ def _use_this(left: Sequence[Feature], plain_better: str) -> str:
             f"{use} It uses every column, and leans less on what changes from one environment to "
             "another."
         )
-    names = listed([f.label for f in left], 4)
-    verb = "says" if len(left) == 1 else "say"
-    return (
-        f"{use} It leaves out {names}: what {'it' if len(left) == 1 else 'they'} {verb} "
-        "about the target changes from one environment to another."
+    shown, assumed = (
+        listed(names, 4)
+        for names in ([f.label for f in left if f.assumed == by] for by in (False, True))
     )
+    one = sum(not f.assumed for f in left) == 1
+    why = f"what {'it says' if one else 'they say'} about the target changes from one environment"
+    also = f" By assumption, not by a test, {assumed} as well." if assumed else ""
+    return f"{use} It leaves out {shown}: {why} to another.{also}"
 
 
 def _predicts(quality: Quality | None, rounding: float) -> str:
@@ -289,7 +303,12 @@ def _stays(curve: Curve, features: tuple[Feature, ...]) -> str:
     where = f"reach {tick(curve.asked)}, where this model’s expected {curve.unit} is {number(end)}"
     if _none_stays(features):
         return f"Only a model without any column would pay up to {where}."
-    spare = _dispensable(features)
+    asked, spare = _asked_for(features), _dispensable(features)
+    if asked and (not spare or asked[0].margin <= spare[0].margin):
+        return (
+            f"Without {asked[0].label} it would err {percent(-asked[0].margin)} less at {where}; "
+            "it stays because it is to be kept."
+        )
     if not spare:
         return f"No other choice of columns pays up to {where}."
     return (
@@ -332,17 +351,19 @@ def _assumed(final: Any, left: Sequence[Feature]) -> str:
     sentences = []
     assumed = [f.label for f in left if f.assumed]
     if assumed:
-        sentences.append(f"{listed(assumed, 4)}: left out by an assumption, not by a test.")
-    kinds = {source.kind for source in final.sources_ if source.used}
+        sentences.append(
+            f"{listed(assumed, 4)}: left out by an assumption, not by a test. Named environments "
+            "or hints would replace it by one."
+        )
+    kinds = {s.kind for s in final.sources_ if s.used and s.n_environments > 1}
     if kinds & {"hidden", "visible"}:
         sentences.append(
             "The environments were inferred from the rows; a column that names them, or goes "
             "along with them, would put them to a test."
         )
+    if not kinds and not assumed:
+        return "The rows to come are like these: what never moved here cannot be seen to."
     if not kinds:
-        sentences.append(
-            "The rows to come are like these: what never moved here cannot be seen to."
-        )
         return " ".join(sentences)
     times = "" if final.reach == 1 else f"{tick(float(final.reach))} times "
     sentences.append(

@@ -115,7 +115,8 @@ class Feature:
     ``label`` is short and unique on the page, ``name`` the longer form; ``used`` says whether
     the model uses it, which an uncertain feature's ``decision`` does not. ``margin`` is the
     number that decides: by how much the error expected at the reach asked for would rise were
-    this decision the other way. ``stability`` is the share of resamples in which it left.
+    this decision the other way. ``stability`` is the share of resamples in which it left, NaN
+    where none were drawn or it left by assumption; ``asked`` says that it was to be kept.
     """
 
     position: int
@@ -131,6 +132,7 @@ class Feature:
     stability: float
     assumed: bool
     reason: str
+    asked: bool = False
     n_columns: int = 1
 
 

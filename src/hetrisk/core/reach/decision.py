@@ -16,7 +16,7 @@ from hetrisk.core.reach.forms import FORMS, Model, plain
 from hetrisk.core.reach.leave_one_out import leave_one_out
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.reach.rules import RULES, Facts, Priced, Tests, by_regret
-from hetrisk.core.reach.sentences import contradiction, share, unpaid
+from hetrisk.core.reach.sentences import ASKED_FOR, contradiction, share, unpaid
 from hetrisk.core.reach.set_errors import evaluate_sets
 from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import (
@@ -139,7 +139,7 @@ def _evidence(
         prices.regret,
         np.minimum(np.minimum(tests.columns * len(np.unique(groups)), 1.0), tests.effects),
         np.zeros(d, dtype=bool),
-        tuple(_column_reason(j, support, choice, prices.margin, settings) for j in range(d)),
+        tuple(_column_reason(j, support, choice, prices.margin, tests, settings) for j in range(d)),
     )
 
 
@@ -151,7 +151,12 @@ def _error(measure: Measure, model: Model, plain: float) -> float:
 
 
 def _column_reason(
-    j: int, support: BoolArray, choice: Choice, margin: FloatArray, settings: SearchSettings
+    j: int,
+    support: BoolArray,
+    choice: Choice,
+    margin: FloatArray,
+    tests: Tests,
+    settings: SearchSettings,
 ) -> str:
     """What became of a column, in a sentence."""
     if not choice.varies[j]:
@@ -162,10 +167,17 @@ def _column_reason(
     if not support[j]:
         return f"Left out as one of several: taken back alone, it would lower {change}."
     if choice.keep[j]:
-        return "Kept: asked for."
+        return ASKED_FOR
+    if not FORMS[settings.form].leaves_columns:
+        return f"Kept: {settings.form} leave no column out."
     if margin[j] >= 0:
         return f"Kept: leaving it out would raise {change}."
-    return (
-        f"Kept: leaving it out alone would lower {change}, but leaving columns out does not pay or "
-        "does not remove enough of what moves."
-    )
+    if (choice.varies & ~support).any():
+        return (
+            f"Kept: leaving it out as well would lower {change}, but that it is to blame for what "
+            "moves is not sure."
+        )
+    why = "no set of columns surely takes away enough of what moves, and pays"
+    if tests.chance is not None:
+        why = "the environments do not surely differ"
+    return f"Kept: leaving it out alone would lower {change}, but {why}."

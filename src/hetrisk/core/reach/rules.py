@@ -28,7 +28,7 @@ from hetrisk.core.reach.forms import FORMS, Model, refit_set
 from hetrisk.core.reach.population import PopulationSet, one_population
 from hetrisk.core.reach.regret import says_nothing
 from hetrisk.core.reach.resampling import resample_sets
-from hetrisk.core.reach.sentences import EMPTY, listed, not_sure, out_of, refused, unsteady
+from hetrisk.core.reach.sentences import EMPTY, listed, not_sure, out_of, refused, several, unsteady
 from hetrisk.core.result import HOMOGENEOUS, INVARIANT, UNSTABLE, ReachCurve, SearchSettings
 from hetrisk.core.thresholds import THRESHOLDS
 
@@ -101,9 +101,13 @@ class Facts:
     settings: SearchSettings
 
     @property
-    def count(self) -> int:
-        """Number of environments."""
-        return len(self.choice.problem.environments.rows)
+    def environments(self) -> str:
+        """The environments in words: of several sources the same rows are in several."""
+        partition = self.choice.problem.environments.partition
+        sources = len(np.unique(partition))
+        if sources > 1:
+            return f"the environments of {sources} sources"
+        return f"{len(partition)} environments"
 
     @property
     def shifting(self) -> BoolArray:
@@ -118,10 +122,11 @@ def by_regret(facts: Facts) -> Answer:
     choice, groups, settings = facts.choice, facts.groups, facts.settings
     form, nothing = FORMS[settings.form], np.zeros(len(groups))
     if facts.tests.chance is not None:
-        return Answer(None, HOMOGENEOUS, not_sure(facts.count, facts.tests.chance), nothing)
+        return Answer(None, HOMOGENEOUS, not_sure(facts.environments, facts.tests.chance), nothing)
     made = facts.price(form.make(choice.problem))
     stability = choice.stability if form.leaves_columns else nothing
     verdict, reason = _verdict(facts, made, stability)
+    reason = f"{reason[:1].upper()}{reason[1:]}"
     if form.leaves_columns and choice.refused:
         reason = f"{reason} {refused(choice.varies & ~choice.wanted, groups, settings)}"
     return Answer(made, verdict, reason, stability)
@@ -137,17 +142,15 @@ def by_effects(facts: Facts, so_far: Answer) -> Answer | None:
     new = left & ~before
     if not new.any():
         return None
-    several = len(np.unique(facts.groups[new])) > 1
-    which = (
-        "effects of the target that follow" if several else "an effect of the target that follows"
-    )
+    both = several(new, facts.groups, facts.settings)
+    which = "effects of the target that follow" if both else "an effect of the target that follows"
     p_value = p_text(float(facts.tests.effects[new].min()))
     if not before.any():
-        what = f"{which} from it in another way in some of {facts.count} environments ({p_value})"
+        what = f"{which} from it in another way in some of {facts.environments} ({p_value})"
         return _without(facts, left, what, EVEN)
     what = (
-        f"{facts.count} environments differ beyond chance, and {which} from it in another way in "
-        f"some of them {'leave' if several else 'leaves'} as well ({p_value})"
+        f"{facts.environments} differ beyond chance, and {which} from it in another way in "
+        f"some of them {'leave' if both else 'leaves'} as well ({p_value})"
     )
     answer = _without(facts, left | before, what, EVEN)
     if answer is None or _at_reach(facts, answer) >= _at_reach(facts, so_far):
@@ -166,7 +169,7 @@ def by_population(facts: Facts, so_far: Answer) -> Answer | None:
     differ = "differ in their noise" if chance is not None else "differ beyond chance"
     for found, stability in _populations(facts):
         what = (
-            f"{facts.count} environments {differ}, and the target given the other columns follows "
+            f"{facts.environments} {differ}, and the target given the other columns follows "
             f"them alike in all, with noise of one size ({p_text(found.p_value)})"
         )
         left = ~found.columns & choice.varies
@@ -246,7 +249,7 @@ def _verdict(facts: Facts, made: Priced, stability: FloatArray) -> tuple[str, st
     found, drawn = made.model, made.curve
     left = varies & ~found.support
     gain, worth = _worth(made, settings)
-    differs = f"{facts.count} environments differ beyond chance"
+    differs = f"{facts.environments} differ beyond chance"
     stays = found.support & varies
     if not stays.any():
         return UNSTABLE, f"{differs}, and no column predicts alike in all of them."
@@ -254,8 +257,8 @@ def _verdict(facts: Facts, made: Priced, stability: FloatArray) -> tuple[str, st
         return UNSTABLE, f"{differs}, and without {listed(left, groups, settings)} {EMPTY}."
     if drawn.break_even > settings.reach or gain <= 0:
         return HOMOGENEOUS, (
-            f"{differs}, but at reach {settings.reach:g} nothing does better than plain ERM on "
-            "all columns."
+            f"{differs}, but at reach {settings.reach:g} nothing{_keeping(facts)} does better than "
+            "plain ERM on all columns."
         )
     if form.leaves_columns and not choice.sure:
         doubt = (
@@ -269,6 +272,12 @@ def _verdict(facts: Facts, made: Priced, stability: FloatArray) -> tuple[str, st
     leaves = form.leaves_columns
     what = out_of(left, varies, groups, settings) if leaves else form.sentence
     return INVARIANT, f"{what}: {differs}. {worth}"
+
+
+def _keeping(facts: Facts) -> str:
+    """Which columns any answer was to keep, if some were."""
+    kept = facts.settings.kept(len(facts.groups)) & facts.choice.varies
+    return f" that keeps {listed(kept, facts.groups, facts.settings)}" if kept.any() else ""
 
 
 def _worth(made: Priced, settings: SearchSettings) -> tuple[float, str]:
