@@ -11,6 +11,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.core.reach.curve import Line, break_even
 from hetrisk.datasets import load_task
 from hetrisk.estimators.quality import assess
 from hetrisk.metrics import reach_curve
@@ -43,6 +44,7 @@ def test_least_squares_has_the_curve_that_is_drawn_of_it(train):
     found = reach_curve(model, train.X, train.y, train.environments, reach=ours.reach)
     assert np.allclose(found.error_erm, ours.error_erm, rtol=1e-6)
     assert np.allclose(found.error, ours.error_erm, rtol=1e-6)
+    assert found.break_even == 0.0
 
 
 @pytest.mark.parametrize(("count", "named"), [(3, "s"), (20, ""), (20, "s"), (150, "s"), (150, "")])
@@ -70,6 +72,15 @@ def test_where_all_but_one_environment_are_too_thin_nothing_moves():
     assert ours.verdict_ == "unsearched"
     found = reach_curve(LinearRegression().fit(X, y), X, y, sites)
     assert np.allclose(found.error, ours.reach_curve_.error_erm[0], rtol=1e-6)
+
+
+def test_a_gain_that_is_rounding_never_pays():
+    def line(risk, regret):
+        return Line(risk, 0.0, np.array([regret]), np.array([risk]))
+
+    assert break_even(line(1.1, 0.0), line(1.0, 1e-31)) == np.inf
+    assert break_even(line(1.0 + 1e-15, 1e-14), line(1.0, 0.0)) == 0.0
+    assert break_even(line(1.1, 0.0), line(1.0, 1e-4)) == pytest.approx(np.sqrt(1000.0))
 
 
 def test_a_model_without_the_shortcut_has_the_flatter_curve(train):

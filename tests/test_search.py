@@ -33,9 +33,9 @@ def levels(monkeypatch):
         monkeypatch.setattr(carried, name, counted(name))
     ask = search.search_inferred
 
-    def asked(rows, family, groups, settings, level):
+    def asked(rows, family, groups, settings, level, assume):
         seen["questions"] = level
-        return ask(rows, family, groups, settings, level)
+        return ask(rows, family, groups, settings, level, assume)
 
     monkeypatch.setattr(search, "search_inferred", asked)
     return seen

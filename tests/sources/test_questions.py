@@ -1,6 +1,7 @@
 """Proxies, effects, copies of a label, and the driver that asks them all."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,9 @@ from hetrisk.core.numerics.rows import Held, Rows
 from hetrisk.core.sources.copies import LabelCopy, explained
 from hetrisk.core.sources.effect import Effect, roles
 from hetrisk.core.sources.proxy import Proxy
+from hetrisk.report import render, summarize
+from hetrisk.report.summary import Action, Decision
+from report_pages import start_of
 from sources.made import asked, case_of, flipping, one_population, standardised
 
 
@@ -139,7 +143,11 @@ def test_a_copy_of_a_label_leaves_by_assumption_unless_it_is_to_be_kept():
     assert finding.p_value == 1.0
     assert "assumption" in finding.sentence
     keep = np.arange(5) == 4
-    assert not found(LabelCopy(), labels(0), family=Bernoulli(), keep=keep).against.any()
+    kept = found(LabelCopy(), labels(0), family=Bernoulli(), keep=keep)
+    assert not kept.against.any()
+    assert kept.sentence == (
+        "1 column repeats the label better than any other tells it, and stays: asked for."
+    )
 
 
 def test_a_copy_stays_where_the_others_do_not_explain_the_label():
@@ -237,6 +245,71 @@ def test_a_copy_of_a_label_leaves_by_assumption_though_no_environments_price_it(
     assert model.verdict_ == "invariant"
     assert model.evidence_.assumed.any()
     assert "an assumption, not a test" in model.verdict_reason_
+
+
+@pytest.mark.parametrize("wrong", [0.08, 0.12])
+def test_reason_and_recommendation_call_a_copy_an_assumption_that_is_not_shown_to_pay(wrong):
+    """One environment shows no regret: what is left of it is rounding, and nothing is resampled."""
+    rows = labels(0, wrong=wrong)
+    model = HRMClassifier().fit(rows.X, rows.y.astype(int))
+    assert model.verdict_ == "invariant"
+    assert model.break_even_ == np.inf
+    assert model.n_resamples_ == 0
+    assert np.isnan(model.evidence_.regret).all()
+    unknown = "ow far a shift must go for that to pay, these rows do not show."
+    assert unknown in model.verdict_reason_
+    found = summarize(model)
+    advice = found.recommendation
+    said = {point.question: point.answer for point in advice.points}
+    assert advice.action is Action.UNKNOWN
+    assert "That it changes is assumed, not shown" in advice.sentence
+    assert said["From which shift on it pays"] == f"H{unknown}"
+    assumed = "x4: left out by an assumption, not by a test. Named environments or hints would"
+    assert said["What is assumed, not shown"] == f"{assumed} replace it by one."
+    assert "How stable the choice is" not in said
+    assert found.features[4].decision is Decision.DROPPED
+    assert "resample" not in start_of(render(model))
+
+
+def test_nothing_is_assumed_where_a_hint_could_be_asked():
+    rows = labels(0)
+    y = rows.y.astype(int)
+    hints = pd.DataFrame({"part": np.arange(len(y)) % 3 == 0, "country": "NL"})
+    silent = HRMClassifier().fit(rows.X, y, hints=hints)
+    assert silent.verdict_ == "homogeneous"
+    assert silent.support_.all()
+    assert {source.name for source in silent.sources_} >= {"part", "country"}
+    assert "copies of the label" not in {source.name for source in silent.sources_}
+    # A hint of one value asks nothing.
+    one = HRMClassifier().fit(rows.X, y, hints=hints[["country"]])
+    assert not one.support_[4]
+    assert one.evidence_.assumed[4]
+
+
+def test_what_speaks_against_a_column_to_be_kept_is_told():
+    rows = labels(0)
+    model = HRMClassifier(keep=[4]).fit(rows.X, rows.y.astype(int))
+    assert model.verdict_ == "homogeneous"
+    assert model.evidence_.reason[4] == "Kept: asked for."
+    assert "was found among the columns that may leave" in model.verdict_reason_
+    X, y = spreading(0)
+    assert not HRMRegressor().fit(X, y).support_[3]
+    effect = HRMRegressor(keep=[3]).fit(X, y)
+    sources = {source.name: source for source in effect.sources_}
+    assert "does not do so in one way" in sources["shifting effects"].sentence
+    assert sources["shifting effects"].sentence.endswith("1 column stays: asked for.")
+    assert sources["shifting effects"].column == 3
+    assert sources["proxies"].sentence.startswith("No column that may leave is a proxy")
+    assert effect.evidence_.reason[3] == "Kept: asked for."
+    assert "no other choice of columns that keeps x3" in summarize(effect).recommendation.sentence
+
+
+def test_without_environments_that_differ_directions_say_that_columns_were_asked_about():
+    X, y = spreading(0)
+    for hints in (None, np.arange(len(y)) % 2):
+        model = HRMRegressor(form="directions").fit(X, y, hints=hints)
+        assert not model.support_[3]
+        assert "it is asked which columns are to leave" in model.verdict_reason_
 
 
 def test_an_effect_whose_noise_multiplies_follows_from_the_target_in_one_way():

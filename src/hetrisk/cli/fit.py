@@ -66,7 +66,8 @@ when the command was mistyped.
     type=click.Choice(["columns", "directions"]),
     default="columns",
     show_default=True,
-    help="Leave columns out, or shrink directions where columns are mixtures of causes.",
+    help="Leave columns out, or shrink directions (of named or hinted environments) where columns "
+    "are mixtures of causes.",
 )
 @click.option("--keep", multiple=True, metavar="COL", help="Never leave this column out.")
 @click.option("--weight", metavar="COL", help="How much each row counts. No feature.")

@@ -21,7 +21,7 @@ from hetrisk.core.pricing import (
 )
 from hetrisk.core.reach.heterogeneity import environments_of
 from hetrisk.core.reach.regret import Environments, says_nothing
-from hetrisk.core.reach.sentences import EMPTY, listed, unsteady
+from hetrisk.core.reach.sentences import ASKED_FOR, EMPTY, listed, out_of, unsteady
 from hetrisk.core.result import (
     HOMOGENEOUS,
     INVARIANT,
@@ -38,13 +38,22 @@ from hetrisk.core.sources.questions import ask, leaves_again
 
 
 def search_inferred(
-    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings, level: float
+    rows: RowSource,
+    family: Family,
+    groups: IntArray,
+    settings: SearchSettings,
+    level: float,
+    assume: bool,
 ) -> SearchResult:
-    """Ask the rows, all tests together at ``level``, and price the answer."""
-    answer = ask(rows, family, groups, settings.kept(rows.n_features), level)
+    """Ask the rows, all tests together at ``level``, and price the answer.
+
+    ``assume`` says whether what no test can tell is assumed.
+    """
+    keep = settings.kept(rows.n_features)
+    answer = ask(rows, family, groups, keep, level, assume=assume)
     if answer.verdict == UNSEARCHED:
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
-    findings, null = _findings(answer, rows, family)
+    findings, null = _findings(answer, rows, family, keep)
     found = priced(rows, family, groups, settings, findings, null)
     refused = _refused(answer, found, groups, settings) or _empty(answer, findings, rows, family)
     if refused is None and _as_a_set(answer).any():
@@ -52,13 +61,13 @@ def search_inferred(
     if refused is None:
         return replace(found, reason=_answer_reason(answer, found, groups, settings))
     verdict, why = refused
-    kept = _all_kept(rows, family, answer, findings, verdict)
-    plain = priced(rows, family, groups, settings, kept)
+    nothing = _all_kept(rows, family, answer, findings, verdict)
+    plain = priced(rows, family, groups, settings, nothing)
     return replace(plain, reason=f"{_sentences(answer)} {why}")
 
 
 def _findings(
-    answer: Answer, rows: RowSource, family: Family
+    answer: Answer, rows: RowSource, family: Family, keep: BoolArray
 ) -> tuple[Findings, tuple[Environments, ...]]:
     """The answer as what a search found, and what chance would show in its environments."""
     partition, null = _main_partition(answer, rows, family)
@@ -68,7 +77,7 @@ def _findings(
         partition=partition,
         verdict=answer.verdict,
         reason="",
-        reasons=tuple(_why(answer, j) for j in range(len(answer.leave))),
+        reasons=tuple(_why(answer, j, keep) for j in range(len(answer.leave))),
         history=(),
         p_value=answer.p_value if answer.findings else None,
         assumed=_assumed(answer),
@@ -144,7 +153,9 @@ def _all_kept(
         support=full,
         gates=full.astype(np.float64),
         partition=one_environment(rows, family),
-        reasons=tuple(kept if answer.leave[j] else _why(answer, j) for j in range(len(full))),
+        reasons=tuple(
+            kept if left else why for left, why in zip(answer.leave, findings.reasons, strict=True)
+        ),
         sources=tuple(replace(source, used=False) for source in findings.sources),
         assumed=np.zeros_like(full),
     )
@@ -212,8 +223,10 @@ def _assumed(answer: Answer) -> BoolArray:
     return assumed
 
 
-def _why(answer: Answer, j: int) -> str:
+def _why(answer: Answer, j: int, keep: BoolArray) -> str:
     """What became of a column, in a sentence."""
+    if keep[j]:
+        return ASKED_FOR
     against = [f for f in answer.findings if f.against[j]]
     if not against:
         return "Kept: nothing speaks against it."
@@ -225,7 +238,7 @@ def _why(answer: Answer, j: int) -> str:
 
 def _question_record(finding: Finding, left: BoolArray) -> SourceRecord:
     """A question as a source that was looked at."""
-    columns = np.flatnonzero(left)
+    columns = np.flatnonzero(left if left.any() or finding.kept is None else finding.kept)
     most = int(columns[np.argmin(finding.column_p_values[columns])]) if len(columns) else None
     return SourceRecord(
         finding.name,
@@ -243,17 +256,20 @@ def _answer_reason(
     answer: Answer, found: SearchResult, groups: IntArray, settings: SearchSettings
 ) -> str:
     """The verdict in words: what was left out and at what price, or why nothing was."""
+    kept = settings.kept(len(answer.leave))
+    among = " among the columns that may leave" if kept.any() else ""
+    with_kept = " that holds those to be kept" if kept.any() else ""
     if answer.verdict == HOMOGENEOUS:
         asked = ", ".join(f.name for f in answer.findings)
-        return f"Nothing usable was found (asked: {asked}). The model is plain ERM on all columns."
+        nothing = f"Nothing usable was found{among} (asked: {asked})."
+        return f"{nothing} The model is plain ERM on all columns."
     if answer.verdict == UNSTABLE:
         said = " ".join(f.sentence for f in answer.findings if f.against.any() or not f.safe)
-        return f"{said} No set of columns is safe."
-    left, together = (len(np.unique(some)) for some in (groups[answer.leave], groups))
+        return f"{said} No set of columns{with_kept} is safe."
     price = found.curve.error[0] / max(found.curve.error_erm[0], TINY) - 1.0
     assumed = " That is an assumption, not a test." if _assumed(answer).any() else ""
     return (
-        f"{left} of {together} columns left out ({listed(answer.leave, groups, settings)}). "
+        f"{out_of(answer.leave, np.ones_like(answer.leave), groups, settings)}. "
         f"{_sentences(answer)}"
         f"{assumed} Where nothing shifts, that costs {max(price, 0.0):.1%} more error; "
         f"{_pays(found)}."

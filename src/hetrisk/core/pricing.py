@@ -73,7 +73,8 @@ def priced(
 
     ``null`` are the same environments made from targets of one population.
     """
-    acts = findings.verdict == INVARIANT
+    # One environment has nothing to resample: what leaves there leaves by assumption.
+    acts = findings.verdict == INVARIANT and findings.partition.n_environments > 1
     # Folds are there to be resampled: where nothing is done, one will do.
     cells = cell_moments(rows, family, SoftAssignment(findings.partition), FOLDS if acts else 1)
     # Environments made from y show regret by chance alone, which ``null`` says how much.

@@ -24,6 +24,10 @@ from hetrisk.core.result import HOMOGENEOUS, UNSEARCHED, SearchResult, SearchSet
 from hetrisk.core.thresholds import THRESHOLDS
 
 NO_SHIFT = "At reach 0 nothing is to shift: the model is plain ERM on all columns."
+NO_DIRECTIONS = (
+    "Directions are shrunk between environments that are named, or hinted and seen to differ; "
+    "without them it is asked which columns are to leave."
+)
 ONE_ENVIRONMENT = (
     "Not searched: all environments but one hold too few rows for a regression on these columns. "
     "The model is plain ERM on all columns."
@@ -64,7 +68,11 @@ def _found(
         # have had one, and where columns leave as much again for effects of the target.
         times = 2.0 if FORMS[settings.form].leaves_columns else 1.0
         spent = times * level if settings.hints else 0.0
-        found = search_inferred(rows, family, groups, settings, THRESHOLDS.alpha - spent)
+        left = THRESHOLDS.alpha - spent
+        # Hints that could be asked have tested what would otherwise be assumed.
+        found = search_inferred(rows, family, groups, settings, left, assume=not tested)
+        if not FORMS[settings.form].leaves_columns:
+            found = replace(found, reason=f"{found.reason} {NO_DIRECTIONS}")
     return replace(found, sources=(*source_records(tested, settings), *found.sources))
 
 

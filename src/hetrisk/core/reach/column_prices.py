@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import EQUAL, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.regret import Environments, fit_set
 from hetrisk.core.reach.sweep import Costs, SweptFit, cost_of
@@ -42,7 +42,7 @@ def column_prices(
     for i, group in enumerate(members):
         margin[group] = rise[i]
         price[group] = lost[i] if support[group].all() else saved[i]
-        if everything > 0:
+        if everything > EQUAL * float(now.risk):  # less is rounding: no environments to compare
             share[group] = 1.0 - alone.worst[i] / everything
     return ColumnPrices(margin, price, share)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import EQUAL, TINY
 from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.reach.regret import (
@@ -63,9 +63,7 @@ def model_line(environments: Environments, coef: FloatArray, columns: BoolArray)
 
 def break_even(model: Line, plain: Line) -> float:
     """Smallest reach from which on the model's expected error is no more than plain ERM's."""
-    price = float(model.risk) - float(plain.risk)
-    quieter = float(plain.noise_gap) - float(model.noise_gap)
-    gain = float(plain.regrets.max(initial=0.0)) - float(model.regrets.max(initial=0.0))
+    price, quieter, gain = _differences(model, plain)
     if gain < 0.0:
         return np.inf
     if price > quieter + gain:  # not yet at reach 1: from there on only regret grows
@@ -79,6 +77,20 @@ def break_even(model: Line, plain: Line) -> float:
     # A noisier model: where it costs less at 0 it pays there as well, and may not in between.
     larger = float((np.sqrt(root) - quieter) / (2.0 * gain))
     return larger if price > 0.0 or larger <= 1.0 else 0.0
+
+
+def _differences(model: Line, plain: Line) -> tuple[float, float, float]:
+    """What the model costs where nothing shifts, and saves of noise and of regret; no rounding."""
+    worst = [float(line.regrets.max(initial=0.0)) for line in (model, plain)]
+    both = (
+        float(model.risk) - float(plain.risk),
+        float(plain.noise_gap) - float(model.noise_gap),
+        worst[1] - worst[0],
+    )
+    # A regret that is rounding would pay from some reach on, however far.
+    least = EQUAL * max(float(model.risk), float(plain.risk))
+    price, quieter, gain = (part if abs(part) > least else 0.0 for part in both)
+    return price, quieter, gain
 
 
 def grid(reach: float) -> FloatArray:

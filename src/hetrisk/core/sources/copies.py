@@ -4,7 +4,7 @@ A column that repeats a label, wrongly for 5 % of the rows here and for 90 % the
 table *exactly* a column that errs at one rate everywhere: nothing can test it. What can be seen is
 that it is an effect of the label, and says more about it than any other column: the mark of a
 shortcut. Whether it keeps doing so elsewhere is for the user to know (`keep` overrules the rule;
-named environments or hints replace it by a test).
+named environments or hints replace it by a test: where they are asked, it is not).
 
 The rule acts only where leaving the copies out is cheap: what stays must explain nearly as much as
 all columns do, at least ``copy_share`` of the log likelihood that they gain, and the deviance may
@@ -13,6 +13,7 @@ not rise by more than the factor ``copy_rise``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +23,15 @@ from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, Rows, RowSource
 from hetrisk.core.sources.effect import roles
-from hetrisk.core.sources.question import COPY, Case, Finding, Question, mask_of, nothing_found
+from hetrisk.core.sources.question import (
+    COPY,
+    Case,
+    Finding,
+    Question,
+    count_text,
+    mask_of,
+    nothing_found,
+)
 
 
 @dataclass(frozen=True)
@@ -81,18 +90,23 @@ class LabelCopy(Question[Copies]):
         """State the assumption, where what stays explains the label nearly as well."""
         kept = np.isin(case.groups, case.groups[case.keep])
         gone = proposal.repeats & ~kept
-        if not gone.any():
+        if not proposal.repeats.any():
             return nothing_found(self, case, 1.0, "No column repeats the label.")
+        if not gone.any():
+            which, them = _repeating(case, proposal.repeats)
+            sentence = f"{which}, and {them('stays', 'stay')}: asked for."
+            return nothing_found(self, case, 1.0, sentence)
+        which, them = _repeating(case, gone)
         price = (
             f"what stays explains {100 * proposal.share:.0f} % of what all columns do, at "
             f"{proposal.rise:.2f} times the deviance"
         )
         if proposal.share < case.thresholds.copy_share or proposal.rise > case.thresholds.copy_rise:
-            sentence = f"{gone.sum()} column(s) repeat the label, but {price}: they stay."
+            sentence = f"{which}, but {price}: {them('it stays', 'they stay')}."
             return nothing_found(self, case, 1.0, sentence)
         sentence = (
-            f"{gone.sum()} column(s) repeat the label better than any other tells it. Whether they "
-            f"do so elsewhere cannot be seen in a pooled table; by assumption they leave ({price})."
+            f"{which}. Whether {them('it does', 'they do')} so elsewhere cannot be seen in a "
+            f"pooled table; by assumption {them('it leaves', 'they leave')} ({price})."
         )
         finding = nothing_found(self, case, 1.0, sentence)
         return replace(finding, against=gone, assumption=True)
@@ -100,6 +114,17 @@ class LabelCopy(Question[Copies]):
     def confirm(self, case: Case, finding: Finding, rows: RowSource) -> Finding:
         """Nothing to confirm: the rule rests on no test."""
         return finding
+
+
+def _repeating(case: Case, some: BoolArray) -> tuple[str, Callable[[str, str], str]]:
+    """Say how many columns repeat the label, and what chooses between words for one and several."""
+    count = len(np.unique(case.groups[some]))  # columns of one group, a category, are one
+
+    def them(one: str, several: str) -> str:
+        return one if count == 1 else several
+
+    tell = f"{them('repeats', 'repeat')} the label better than any other tells it"
+    return f"{count_text(count, 'column')} {tell}", them
 
 
 def explained(rows: Rows, family: Family, some: BoolArray, every: BoolArray) -> tuple[float, float]:

@@ -40,6 +40,7 @@ from hetrisk.core.sources.question import (
     Case,
     Finding,
     Question,
+    count_text,
     mask_of,
     nothing_found,
     some_of,
@@ -129,15 +130,7 @@ class Effect(Question[Roles]):
         column_p_values = np.ones(len(case.excluded))
         column_p_values[effects] = p
         smallest = min(1.0, len(effects) * float(p.min()))
-        # Columns of one group, the levels of a category, are one.
-        count, left = (len(np.unique(case.groups[some])) for some in (effects, gone))
-        opening = partial(some_of, count, "may follow from the target")
-        sentence = (
-            opening(left, "does not do so", "do not do so")
-            if gone.any()
-            else opening(count, "does so", "do so")
-        )
-        sentence = f"{sentence} in one way everywhere ({p_text(smallest)})."
+        sentence = _sentence(case, effects, group & ~case.excluded, kept, smallest)
         seen_by = _seen_by(each, case.level / _n_tests(proposal, effects))
         spreads, slopes, gains = (
             gone & mask_of(effects[seen_by == which], len(gone)) for which in range(3)
@@ -146,6 +139,7 @@ class Effect(Question[Roles]):
             nothing_found(self, case, smallest, sentence),
             column_p_values=column_p_values,
             against=gone,
+            kept=group & kept & ~case.excluded,
             partitions=_most_first(
                 [
                     *_by_spread(case, spreads),
@@ -171,6 +165,24 @@ class Effect(Question[Roles]):
         sentence = finding.sentence if against.any() else "All rows show one mechanism."
         partitions = finding.partitions if against.any() else ()
         return replace(finding, against=against, sentence=sentence, partitions=partitions)
+
+
+def _sentence(
+    case: Case, effects: IntArray, shifting: BoolArray, kept: BoolArray, p_value: float
+) -> str:
+    """How many effects do not follow the target in one way, and which of them stay all the same."""
+    # Columns of one group, the levels of a category, are one.
+    count, left, stay = (
+        len(np.unique(case.groups[some])) for some in (effects, shifting, shifting & kept)
+    )
+    opening = partial(some_of, count, "may follow from the target")
+    what = (
+        opening(left, "does not do so", "do not do so")
+        if left
+        else opening(count, "does so", "do so")
+    )
+    asked = f" {count_text(stay, 'column')} {'stays' if stay == 1 else 'stay'}: asked for."
+    return f"{what} in one way everywhere ({p_text(p_value)}).{asked if stay else ''}"
 
 
 def _apart(case: Case, known: Roles) -> IntArray:

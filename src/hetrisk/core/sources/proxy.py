@@ -154,7 +154,9 @@ class Proxy(Question[Suspects]):
     def test(self, case: Case, proposal: Suspects) -> Finding:
         """Ask each suspect whether, given the columns that are needed, it is one population."""
         if len(proposal.columns) == 0 or not proposal.needed.any():
-            return nothing_found(self, case, 1.0, "No column is a proxy for a curve of others.")
+            which = "that may leave " if case.keep.any() else ""
+            sentence = f"No column {which}is a proxy for a curve of others."
+            return nothing_found(self, case, 1.0, sentence)
         rows = case.sample
         seen = rows.first(SCORED_ROWS)
         column_p_values = np.ones(len(case.excluded))

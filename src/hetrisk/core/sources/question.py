@@ -31,6 +31,7 @@ class Finding:
     assumption : whether ``against`` rests on an assumption instead of a test.
     safe : whether what stays is safe as far as this question can tell.
     sentence : what was found, with its numbers.
+    kept : (d,) columns it would speak against, were they not to be kept; None for none.
     partitions : environments under which the relation of these columns differs.
     chance : for each partition that was made from y, moments of the environments that targets of
         one population show, (x, y) standardised as the rows were; empty where y was not used.
@@ -44,6 +45,7 @@ class Finding:
     assumption: bool
     safe: bool
     sentence: str
+    kept: BoolArray | None = None
     partitions: tuple[Partition, ...] = ()
     chance: tuple[tuple[Environments, ...], ...] = ()
 

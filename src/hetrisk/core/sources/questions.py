@@ -41,6 +41,7 @@ def ask(
     level: float = THRESHOLDS.alpha,
     thresholds: Thresholds = THRESHOLDS,
     decide: bool = False,
+    assume: bool = True,
 ) -> Answer:
     """Search standardised rows for columns whose relation to the target may not hold elsewhere.
 
@@ -53,12 +54,13 @@ def ask(
     level : of all tests together.
     thresholds : of the search.
     decide : whether only what leaves counts, and not how sure that is.
+    assume : whether what no test can tell is assumed: not where something is known of the rows.
     """
     sample = _in_order(rows.sample(QUESTION_ROWS, SEED))
     nothing = np.zeros(len(groups), dtype=bool)
     if len(sample) < thresholds.rows_needed(len(groups)):
         return Answer(nothing, (), UNSEARCHED)
-    questions = [question for question in QUESTIONS if question.applies(family)]
+    questions = [q for q in QUESTIONS if q.applies(family) and (q.tests or assume)]
     # Equal shares, fixed before anything is seen: a question that finds nothing gives none back.
     each = level / sum(question.tests for question in questions)
     # Constant in the sample: it says nothing here, whatever it does elsewhere.
