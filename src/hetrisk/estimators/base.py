@@ -256,17 +256,15 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
                 f"must be None, got {self.final_estimator!r}."
             )
         gates, defaults = METHODS[self.method].gates, inspect.signature(HRMBase.__init__).parameters
-        for name in ("invariance_penalty", "gate_penalty", "gate_noise"):
-            if not gates and getattr(self, name) != defaults[name].default:
+        only_auto, only_gates = (
+            ("keep", "form"),
+            ("invariance_penalty", "gate_penalty", "gate_noise"),
+        )
+        for name in only_auto if gates else only_gates:
+            if np.any((given := getattr(self, name)) != defaults[name].default):
                 raise ValueError(
-                    f"{name} has no meaning with method={self.method!r}, which needs no tuning: "
-                    f"leave it out or use method='gates'; got {getattr(self, name)!r}."
-                )
-        for name, given in (("keep", self.keep is not None), ("form", self.form != "columns")):
-            if gates and given:
-                raise ValueError(
-                    f"{name} has no meaning with method={self.method!r}, whose gates decide about "
-                    f"every column: leave it out or use method='auto'; got {getattr(self, name)!r}."
+                    f"{name} has no meaning with method={self.method!r}: leave it out or use "
+                    f"method='{'auto' if gates else 'gates'}'; got {given!r}."
                 )
         if gates and (environments is not None or hints is not None):
             raise ValueError(
