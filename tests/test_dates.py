@@ -1,6 +1,7 @@
 """Dates as hints and as environments: one reader, whatever library or file they come from."""
 
 import datetime
+import decimal
 
 import numpy as np
 import pandas as pd
@@ -215,3 +216,17 @@ def test_parquet_and_dask_show_and_read_dates_as_memory_does(tmp_path):
         assert [s.sentence for s in spread.sources_] == [
             s.sentence.replace("x2", "c") for s in held_fit.sources_
         ]
+
+
+def test_numbers_are_numbers_whatever_holds_them():
+    numbers = [1.5, 2.25, 4.0, 8.5]
+    held = [
+        pd.Series(numbers),
+        pd.Series(numbers, dtype=object),
+        pd.Series([decimal.Decimal(str(v)) for v in numbers]),
+        pd.Series([*numbers[:3], 8.5], dtype="Float64"),
+    ]
+    for values in held:
+        column = described("hint", 0, lambda v=values: [v], 4)
+        assert column.kind == "number"
+        assert hint_numbers(values, column).tolist() == numbers

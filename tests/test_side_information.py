@@ -670,3 +670,15 @@ def test_levels_that_wide_rows_leave_no_memory_for_are_in_none(monkeypatch):
     assert not model.support_[-1]
     assert "those with fewer rows in none" in model.sources_[0].sentence
     assert np.allclose(model.environment_proba_[-30:], 1 / model.environment_proba_.shape[1])
+
+
+def test_gates_refuse_what_blocks_carry_and_take_a_keep_of_nothing():
+    rng = np.random.default_rng(0)
+    X, codes = rng.standard_normal((200, 3)), np.arange(200) % 2
+    y = X.sum(axis=1) + rng.standard_normal(200)
+    rows = ArrayBlocks(X, y, None, np.eye(2)[codes])
+    with pytest.raises(ValueError, match="method='gates' infers environments itself"):
+        HRMRegressor(method="gates").fit(rows)
+    kept = HRMRegressor(method="gates", max_rounds=1, keep=[], random_state=0).fit(X, y)
+    free = HRMRegressor(method="gates", max_rounds=1, random_state=0).fit(X, y)
+    assert np.array_equal(kept.gates_, free.gates_)

@@ -115,3 +115,18 @@ def test_a_source_says_the_p_value_of_the_partition_that_decides():
         assert tested.p_value == pytest.approx(min(1.0, len(each) * own))
         decided.add(own > min(each))
     assert decided == {False, True}
+
+
+def test_a_column_that_is_one_in_a_single_row_hides_nothing():
+    """Without the fold of that row nothing is known of its coefficient, and all of the others."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        codes = np.arange(600) % 4
+        X = rng.standard_normal((600, 3))
+        y = X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(600)
+        X[:, 2] = y * (codes - 1.5) + rng.standard_normal(600)
+        rare = np.zeros(600)
+        rare[[np.flatnonzero(codes == k)[seed] for k in range(4)]] = 1.0
+        plain = heterogeneity(cells_of(X, y, codes), 1).p_value
+        beside = heterogeneity(cells_of(np.column_stack([X, rare]), y, codes), 1).p_value
+        assert np.log(beside) < 0.8 * np.log(plain) < 0.0

@@ -27,6 +27,7 @@ from hetrisk.blocks.dates import (
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.result import HintColumn
 
+_NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
 MOST_LEVELS = 10_000  # of a category that are told apart: those with the most rows
 
 
@@ -56,6 +57,14 @@ def hint_kind(values: pd.Series) -> str:
     return "number" if pd.api.types.is_numeric_dtype(values.dtype) else "category"
 
 
+def _held(values: pd.Series) -> pd.Series:
+    """Dates and spans as `plain` has them, and numbers as numbers, whatever type holds them."""
+    values = plain(values)
+    if pd.api.types.infer_dtype(values, skipna=True) in _NUMBERS:
+        return pd.to_numeric(values.astype(object), errors="coerce").astype(np.float64)
+    return values
+
+
 def hint_levels(values: pd.Series) -> Counter[str]:
     """The levels of a category, as text, and the rows of each."""
     counts = values.dropna().astype("string").value_counts()
@@ -64,7 +73,7 @@ def hint_levels(values: pd.Series) -> Counter[str]:
 
 def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
     """(n,) values of a hint as numbers."""
-    values = plain(values)
+    values = _held(values)
     if column.kind == "date" and are_dates(values):
         return days(values)
     missing = values.isna().to_numpy()
@@ -92,7 +101,7 @@ def described(
     kinds: set[str] = set()
     levels, forms, further = Counter[str](), tuple(DATE_FORMATS), False
     missing = 0
-    for values in map(plain, parts()):
+    for values in map(_held, parts()):
         missing += int(values.isna().sum())
         if values.isna().all():
             continue

@@ -57,7 +57,7 @@ def search_inferred(
     found = priced(rows, family, groups, settings, findings, null)
     refused = _refused(answer, found, groups, settings) or _empty(answer, findings, rows, family)
     if refused is None and _as_a_set(answer).any():
-        refused = _asked_again(rows, family, answer, groups, settings, level)
+        refused = _asked_again(rows, family, answer, groups, settings, level, assume)
     if refused is None:
         return replace(found, reason=_answer_reason(answer, found, groups, settings))
     verdict, why = refused
@@ -123,10 +123,11 @@ def _asked_again(
     groups: IntArray,
     settings: SearchSettings,
     level: float,
+    assume: bool,
 ) -> tuple[str, str] | None:
     """The same where columns that leave as a set do not do so again, some of the rows missing."""
     keep, together = settings.kept(rows.n_features), _as_a_set(answer)
-    doubted = together & ~leaves_again(rows, family, groups, keep, level, together)
+    doubted = together & ~leaves_again(rows, family, groups, keep, level, together, assume)
     if not doubted.any():
         return None
     return UNSTABLE, (

@@ -52,6 +52,7 @@ from hetrisk.estimators.side_information import (
     SideInformation,
     carrying,
     listed_shares,
+    refuse_known,
 )
 
 __all__ = ["METHODS", "HRMBase", "Method", "UnstableWarning"]
@@ -161,12 +162,14 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
         -------
         self
         """
-        self._check_settings(environments, hints)
+        self._check_settings()
         if is_out_of_core(X):
             X = as_far_blocks(X, y, sample_weight, environments, hints)
             y = sample_weight = None
         rows, family = self._check(X, y, sample_weight)
         rows, side = carrying(rows, environments, hints)
+        if METHODS[self.method].gates:
+            refuse_known(self.method, side)
         first = first_pass(rows, family, side.labels)
         if first is None and isinstance(rows, ArrayBlocks):
             refuse_infinite(self, rows.X)
@@ -249,7 +252,7 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
         """(n,) environment of each training row: the most probable one."""
         return self.environment_proba_.argmax(axis=1)
 
-    def _check_settings(self, environments: Any, hints: Any) -> None:
+    def _check_settings(self) -> None:
         if self.final_estimator is not None and not FORMS[self.form].leaves_columns:
             raise ValueError(
                 f"form={self.form!r} shrinks the coefficients of a linear model; final_estimator "
@@ -261,16 +264,12 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             ("invariance_penalty", "gate_penalty", "gate_noise"),
         )
         for name in only_auto if gates else only_gates:
-            if np.any((given := getattr(self, name)) != defaults[name].default):
+            # Nothing to keep is nothing asked for.
+            if np.size(given := getattr(self, name)) and np.any(given != defaults[name].default):
                 raise ValueError(
                     f"{name} has no meaning with method={self.method!r}: leave it out or use "
                     f"method='{'auto' if gates else 'gates'}'; got {given!r}."
                 )
-        if gates and (environments is not None or hints is not None):
-            raise ValueError(
-                f"method={self.method!r} infers environments itself; with environments or hints "
-                "use method='auto', or InvariantRegressor and InvariantClassifier."
-            )
 
     def _settings(self, rows: Blocks, side: SideInformation) -> SearchSettings:
         def given(value: Any) -> Any:

@@ -155,6 +155,15 @@ def _hint(name: str, values: pd.Series, position: int) -> tuple[FloatArray, Hint
     return hint_numbers(values, column), column
 
 
+def refuse_known(method: str, side: SideInformation) -> None:
+    """Refuse environments and hints, passed or carried by blocks, that a method would not use."""
+    if side.labels is not None or side.hints:
+        raise ValueError(
+            f"method={method!r} infers environments itself; with environments or hints use "
+            "method='auto', or InvariantRegressor and InvariantClassifier."
+        )
+
+
 def carrying(rows: Blocks, environments: Any, hints: Any) -> tuple[Blocks, SideInformation]:
     """Rows that carry what is known about them, and a description of it."""
     if not isinstance(rows, ArrayBlocks):

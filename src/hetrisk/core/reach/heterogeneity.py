@@ -23,7 +23,7 @@ from scipy.special import fdtrc, fdtri, ncfdtr
 
 from hetrisk.core.numerics.cells import CellMoments
 from hetrisk.core.numerics.environment_fits import cochran_q
-from hetrisk.core.numerics.floors import EXACT, ROUNDING, TINY, TRACE_OF_A_ROW
+from hetrisk.core.numerics.floors import EXACT, OWN_SHARE, ROUNDING, TINY, TRACE_OF_A_ROW
 from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.reach.regret import Environments, Fits, fit_set
@@ -206,13 +206,15 @@ def _whitened_scores(cells: CellMoments, environments: Environments, fits: Fits)
     held = cells.held
     gram, weight = cells.gram[held], cells.weight[held].sum(axis=1)
     p, n_folds = 1 + environments.n_columns, gram.shape[1]
-    own = fits.coef[1:]
-    score = gram[:, :, :p, p:] - np.einsum("kfij,kjt->kfit", gram[:, :, :p, :p], own)
+    score = gram[:, :, :p, p:] - np.einsum("kfij,kjt->kfit", gram[:, :, :p, :p], fits.coef[1:])
     factor = np.linalg.cholesky(environments.stacked[0][1:])
     # In units of the noise, folds last: (K, F, p, p) of z z', and (K, F, p, t).
     inverse = np.linalg.inv(factor)[:, None]
     share = weight[:, None, None, None]
-    left = np.eye(p) - inverse @ (gram[:, :, :p, :p] / share) @ np.swapaxes(inverse, -1, -2)
+    own = inverse @ (gram[:, :, :p, :p] / share) @ np.swapaxes(inverse, -1, -2)
+    # A direction that one fold holds alone (a column of zeros with a single one) says nothing of
+    # its noise: without that fold hardly more than rounding is left.
+    left = (1.0 + OWN_SHARE) * np.eye(p) - own
     white = np.linalg.solve(left, inverse @ (score / share))
     size = np.sqrt(_variance(environments, fits.own, p) / environments.rows)
     # Were the folds alike, coefficients without one of them would be off by F / (F - 1) times as

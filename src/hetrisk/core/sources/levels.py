@@ -27,7 +27,7 @@ from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 from hetrisk.core.reach.effects import effects_within, reversed_moments
 
 MANY_LEVELS: Budget[int] = 60  # levels beyond which the folds are made of whole levels
-MOST_CELLS: Budget[float] = 4e7  # numbers that the moments of all levels may take
+MOST_CELLS: Budget[float] = 5e6  # numbers in the moments of all levels: merging takes ten times
 NAMED: Budget[int] = 2  # levels that the name of several together mentions
 
 

@@ -81,19 +81,21 @@ def leaves_again(
     keep: BoolArray,
     level: float,
     leave: BoolArray,
+    assume: bool,
 ) -> BoolArray:
     """(d,) columns that leave where the same is asked of four fifths of the rows, once or twice.
 
     What a test finds narrowly, or a set of columns cures narrowly, hangs on a few of the rows. The
     second time another fifth of the sample is missing; it is not asked where all that is to
-    ``leave`` (d,) has left the first time.
+    ``leave`` (d,) has left the first time. ``assume`` as for `ask`.
     """
     sample = _in_order(rows.sample(QUESTION_ROWS, SEED))
     part, again = np.arange(len(sample)) % PARTS, np.zeros_like(leave)
     for missing in range(REPEATS):
         chosen = part != missing
         some = Rows(sample.X[chosen], sample.y[chosen], sample.weight[chosen])
-        again |= ask(Held(some), family, groups, keep, level, decide=True).leave
+        asked = ask(Held(some), family, groups, keep, level, decide=True, assume=assume)
+        again |= asked.leave
         if again[leave].all():
             break
     return again
