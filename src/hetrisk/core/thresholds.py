@@ -83,12 +83,6 @@ class Thresholds:
         "of its linear coefficient, that a proxy keeps in the flexible model at most",
         measured("docs/research/pooled.md"),
     )
-    copy_dominance: float = threshold(
-        2.0,
-        "times as much that a copy of a label says about it as any column that stays, where fewer"
-        " than two causes are recognised",
-        assumed("nothing in the rows can show it"),
-    )
     copy_share: float = threshold(
         0.5,
         "of what all columns explain of a label, that those which are no effects must explain for"

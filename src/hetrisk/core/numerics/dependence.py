@@ -94,20 +94,14 @@ def dependence(
 
 
 def explaining_together(
-    plain: FloatArray,
-    given: FloatArray,
-    n_rows: float,
-    n_known: int,
-    groups: IntArray,
-    errors: float = DEPENDENCE_THRESHOLDS.certain,
+    plain: FloatArray, given: FloatArray, n_rows: float, n_known: int, groups: IntArray
 ) -> BoolArray:
     """(d,) causes of the target, told by each other.
 
     Causes explain the target together: once it is known, the larger one was, the smaller the other.
     So a cause goes along more than before with another, or with what all others together say of
     the target, and both go along with the target. (What makes an effect together with the target
-    goes along with that effect more, too, but not with the target.) More is by so many standard
-    ``errors`` of a correlation; other arguments as for `dependence`.
+    goes along with that effect more, too, but not with the target.) Arguments as for `dependence`.
     """
     own = np.maximum(np.diag(plain), TINY)
     said = 1.0 - np.where(np.diag(plain) > 0, np.diag(given), own) / own
@@ -122,7 +116,7 @@ def explaining_together(
     index = _said_by_others(plain[at], given[at], others)
     all_others = np.abs(_with_index(given[at], index)) - np.abs(_with_index(plain[at], index))
     more = np.maximum(pair.max(axis=0, initial=0.0), all_others)
-    cause[telling] = more * np.sqrt(n_rows) > errors
+    cause[telling] = more * np.sqrt(n_rows) > DEPENDENCE_THRESHOLDS.certain
     return cause
 
 

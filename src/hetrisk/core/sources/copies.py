@@ -59,24 +59,17 @@ class LabelCopy(Question[Copies]):
         return not family.shows_mixtures
 
     def propose(self, case: Case) -> Copies:
-        """The strongest effects, as few as possible, that say more than any column that stays.
-
-        Each says ``copy_dominance`` times as much about the label (squared correlation), or just
-        more where two causes have been recognised.
-        """
+        """The strongest effects, as few as possible, that say more than any column that stays."""
         repeats, stay = np.zeros(len(case.excluded), dtype=bool), case.support
         seen = replace(case.sample, X=case.sample.X[:, stay])
         if len(stay) < 2:
             return Copies(repeats, 1.0, 1.0)
         found = roles(seen, case.family, case.groups[stay])
         r2 = np.max([squared_correlation(rows) for rows in _one_against_rest(seen)], axis=0)
-        # With two causes recognised, the others are known to be effects by more than their
-        # strength.
-        factor = 1.0 if found.cause.sum() >= 2 else case.thresholds.copy_dominance
         effects = np.flatnonzero(found.effect)
         for j in effects[np.argsort(-r2[effects], kind="stable")]:
             repeats[stay[case.groups[stay] == case.groups[stay[j]]]] = True
-            if r2[j] > factor * r2[~repeats[stay]].max(initial=0.0):
+            if r2[j] > r2[~repeats[stay]].max(initial=0.0):
                 # Effects cannot vouch for each other: what explains the label must be no effect.
                 vouch = mask_of(stay[~found.effect], len(case.excluded)) & ~repeats
                 share, _ = explained(case.sample, case.family, vouch, ~case.excluded)

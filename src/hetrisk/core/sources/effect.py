@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from hetrisk.core.numerics.dependence import dependence, effect_blocks, explaining_together
+from hetrisk.core.numerics.dependence import dependence, effect_blocks
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.linear import weighted_coefficients
 from hetrisk.core.numerics.multiplicity import holm, p_text
@@ -54,15 +54,13 @@ from hetrisk.core.thresholds import THRESHOLDS
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns depend on the others with and without the target known.
+    """Which columns depend on the others, but not once the target is known.
 
-    ``effect`` (d,) depend on the others, but not once the target is known, alone or as a block;
-    ``cause`` (d,) are those among the others that explain it together; ``block`` (d,) is the number
-    of the block of effects that a column belongs to, -1 for none.
+    ``effect`` (d,) do, alone or as a block; ``block`` (d,) is the number of the block of effects
+    that a column belongs to, -1 for none.
     """
 
     effect: BoolArray
-    cause: BoolArray
     block: IntArray
 
 
@@ -79,26 +77,19 @@ def roles(rows: Rows, family: Family, groups: IntArray) -> Roles:
     if family.shows_mixtures:
         block = effect_blocks(plain, given, n_rows, n_known, groups)
     effect = dependence(plain, given, n_rows, n_known, groups).is_effect | (block >= 0)
-    cause = np.zeros_like(effect)
-    rest = np.flatnonzero(~effect)
-    at = np.ix_(rest, rest)
-    cause[rest] = explaining_together(
-        plain[at], given[at], n_rows, n_known, groups[rest], THRESHOLDS.far
-    )
-    return Roles(effect, cause, block)
+    return Roles(effect, block)
 
 
 def recognised(case: Case) -> Roles:
     """Roles of the columns in play; those that are not play none."""
     d, stay = len(case.excluded), case.support
-    none = np.zeros(d, dtype=bool)
     if len(stay) < 2:
-        return Roles(none, none, np.full(d, -1))
+        return Roles(np.zeros(d, dtype=bool), np.full(d, -1))
     seen = replace(case.sample, X=case.sample.X[:, stay])
     found = roles(seen, case.family, case.groups[stay])
     block = np.full(d, -1)
     block[stay] = found.block
-    return Roles(mask_of(stay[found.effect], d), mask_of(stay[found.cause], d), block)
+    return Roles(mask_of(stay[found.effect], d), block)
 
 
 class Effect(Question[Roles]):
