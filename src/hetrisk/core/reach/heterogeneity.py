@@ -1,8 +1,9 @@
 """Do environments differ beyond chance? A Chow test whose noise is measured, not assumed.
 
 In environment e the coefficients have the covariance A_e^-1 V_e A_e^-1 with V_e that of the sum
-of the scores z (y - z'beta_e). Folds of rows give V_e without an assumption on the noise: the
-scores of a fold are one draw. Three things follow from their whitened Gram matrix Lambda:
+of the scores z (y - z'beta_e). Folds of rows give V_e without an assumption on the noise: how far
+the coefficients move without a fold is one draw (a jackknife; the scores of a far row are next to
+nothing, since its own fit follows it). Three things follow from their whitened Gram matrix Lambda:
 
 * phi = tr(Lambda) / p, how much noisier coefficients are than under constant variance;
 * the test of one regression for all environments: T = sum_e n_e rho_e / sigma_e^2 against a
@@ -198,7 +199,7 @@ def _variance(environments: Environments, own: FloatArray, p: int) -> FloatArray
 
 
 def _whitened_scores(cells: CellMoments, environments: Environments, fits: Fits) -> FloatArray:
-    """(K F, p t) scores of the folds, in units of the noise of their environment.
+    """(K F, p t) what fits move by without each fold, as scores in units of their noise.
 
     Were the noise constant, the sum of their outer products over the folds of one environment
     would have the mean of an identity matrix.
@@ -208,7 +209,7 @@ def _whitened_scores(cells: CellMoments, environments: Environments, fits: Fits)
     p, n_folds = 1 + environments.n_columns, gram.shape[1]
     score = gram[:, :, :p, p:] - np.einsum("kfij,kjt->kfit", gram[:, :, :p, :p], fits.coef[1:])
     factor = np.linalg.cholesky(environments.stacked[0][1:])
-    # In units of the noise, folds last: (K, F, p, p) of z z', and (K, F, p, t).
+    # In units in which A_e is the identity: (K, F, p, p) of z z', and (K, F, p, t) of scores.
     inverse = np.linalg.inv(factor)[:, None]
     share = weight[:, None, None, None]
     own = inverse @ (gram[:, :, :p, :p] / share) @ np.swapaxes(inverse, -1, -2)
