@@ -18,6 +18,7 @@ from hetrisk.core.numerics.cells import Assignment
 from hetrisk.core.numerics.environment_fits import environment_fits, moment_fits
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.multiplicity import holm, normal_score
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
@@ -176,13 +177,18 @@ def decide_given(
         verdict=decision.verdict,
         reason=decision.reason,
         history=(step(decision.support, count, decision.curve, settings),),
-        # For labels the linear model only chooses; the estimator refits a logistic one.
-        coef=decision.coef[1:, 0] if linear else None,
-        intercept=float(decision.coef[0, 0]) if linear else None,
         moments=surest.proposal.merged.cells.moments(1) if linear else None,
+        # Every row has a name, those of labels too thin for an environment among them; not every
+        # row has a hint.
+        pooled=_pooled(surest.proposal) if linear and surest.proposal.kind == NAMED else None,
         directions=decision.coef[1:] if shrunk else None,
         offsets=decision.coef[0] if shrunk else None,
     )
+
+
+def _pooled(proposal: Proposal) -> Moments:
+    """Moments of (x, y) over all rows of all levels."""
+    return proposal.levels.merged(np.ones((len(proposal.levels.weight), 1))).moments(1).pooled()
 
 
 def _decision(

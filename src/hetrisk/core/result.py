@@ -322,6 +322,7 @@ class SearchResult:
     coef, intercept : the linear model, (d,) and a float, or (C, d) and (C,) for C > 2 classes;
         None to leave the refit on ``support`` to the estimator.
     moments : of (x, y) in each environment, where the target is one number; None otherwise.
+    pooled : the same over all rows, those in no environment among them, where it is at hand.
     directions, offsets : (d, t) and (t,) linear scores to use in place of columns; None for
         columns.
     """
@@ -345,6 +346,7 @@ class SearchResult:
     directions: FloatArray | None = None
     offsets: FloatArray | None = None
     moments: Moments | None = None
+    pooled: Moments | None = None
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
         found = self._search(standard, family, settings, scale.constant)
         self._family, self._scale = family, scale
         self._keep_result(found, scale)
-        plain = plain_fit(standard, family, known=found.moments)
+        plain = plain_fit(standard, family, known=found.pooled)
         self._fit_final(rows, standard, found, plain)
         self.reference_ = measure(rows, _listed(rows, side, seen), seen)
         self.environment_summary_ = summarise(

@@ -20,7 +20,7 @@ from hetrisk.core.numerics.environment_fits import (
 )
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
-from hetrisk.core.numerics.linear import least_squares, mean_squared_error
+from hetrisk.core.numerics.linear import mean_squared_error
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, Rows, Summed
@@ -85,8 +85,7 @@ def summarise(
     """
     if linear is not None and environments is not None:
         m, fits = environments, moment_fits(environments)
-        pooled = least_squares(m.pooled())
-        models = (linear, (pooled.coef, pooled.intercept))
+        models = (linear, (plain[0], float(plain[1])))
         risk, risk_erm = np.array(
             # From moments a fit that misses nothing may miss less than nothing.
             [

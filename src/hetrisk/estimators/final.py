@@ -36,7 +36,8 @@ def linear_fit(
     """Coefficients and intercept of the linear model of a search, on standardised rows.
 
     The search's own, where it gives them; else a refit on the support, or on the directions, by
-    least squares or logistic regression. On all columns that is ``plain``.
+    least squares (the shortest solution, where columns repeat each other) or logistic regression.
+    On all columns that is ``plain``.
     """
     if found.coef is not None and found.intercept is not None:
         return found.coef, np.asarray(found.intercept, dtype=float)
@@ -44,7 +45,7 @@ def linear_fit(
         return _direction_fit(rows, family, found.directions, found.offsets)
     if found.support.all():
         return plain
-    return plain_fit(rows, family, found.support)
+    return plain_fit(rows, family, found.support, found.pooled)
 
 
 def plain_fit(
@@ -55,12 +56,11 @@ def plain_fit(
 ) -> tuple[FloatArray, FloatArray]:
     """Least squares or logistic regression on some columns, the others at zero.
 
-    ``known`` are the moments of environments that make up all rows, where y is a number and they
-    are at hand. Labels get the penalty scikit-learn has by default, ``C = 1`` on standardised
-    features: half the squared coefficients against the sum of the log losses. It vanishes as
-    rows are added, and keeps labels that can be separated finite. All rows are one, whatever
-    environments they carry. Where there are no more rows than columns, numbers get a ridge
-    chosen by cross-validation.
+    ``known`` are the moments of all rows, where y is a number and they are at hand. Labels get the
+    penalty scikit-learn has by default, ``C = 1`` on standardised features: half the squared
+    coefficients against the sum of the log losses. It vanishes as rows are added, and keeps labels
+    that can be separated finite. All rows are one, whatever environments they carry. Where there
+    are no more rows than columns, numbers get a ridge chosen by cross-validation.
     """
     if family.closed_form and few_rows(rows, columns):
         m = rows.sum(moments)
@@ -68,7 +68,7 @@ def plain_fit(
         line = least_squares(m, columns, ridge)
         return line.coef, np.asarray(line.intercept)
     if known is not None:
-        line = least_squares(known.pooled(), columns)
+        line = least_squares(known, columns)
         return line.coef, np.asarray(line.intercept)
     ridge = 0.0 if family.closed_form else 1.0 / max(float(rows.sum(_weight)), TINY)
     fit = fit_glm(rows, family, columns=columns, ridge=ridge)

@@ -1,0 +1,68 @@
+"""Plain ERM is one thing: least squares on all columns and all rows, however it was arrived at."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from hetrisk import HRMRegressor
+
+
+def table(n=600, seed=0):
+    """Three shops in which y follows x in one way, and three rows of a fourth far away."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    y = X.sum(axis=1) + rng.standard_normal(n)
+    shop = rng.choice(np.array(["a", "b", "c"], dtype=object), n)
+    shop[:3] = "new"
+    y[:3] += 200.0
+    return X, y, shop
+
+
+def responsibilities(shop):
+    return (shop[:, None] == np.unique(shop)).astype(float)
+
+
+SOURCES = {
+    "named": lambda shop: {"environments": shop},
+    "shares": lambda shop: {"environments": responsibilities(shop)},
+    "hinted": lambda shop: {"hints": shop},
+    "nothing": lambda shop: {},
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_rows_in_no_environment_are_fitted_all_the_same(source):
+    X, y, shop = table()
+    model = HRMRegressor().fit(X, y, **SOURCES[source](shop))
+    plain = LinearRegression().fit(X, y)
+    assert model.verdict_ == "homogeneous"
+    np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-9)
+    np.testing.assert_allclose(model.erm_coef_, plain.coef_, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_, plain.intercept_, atol=1e-9)
+
+
+@pytest.mark.parametrize("source", ["named", "shares", "hinted"])
+def test_rows_in_no_environment_are_fitted_where_columns_leave(source):
+    X, y, shop = table()
+    y = y + 3.0 * X[:, 2] * ((shop == "a") * 1.0 - (shop == "b"))
+    model = HRMRegressor().fit(X, y, **SOURCES[source](shop))
+    assert model.support_.tolist() == [True, True, False]
+    expected = LinearRegression().fit(X[:, :2], y)
+    np.testing.assert_allclose(model.coef_[:2], expected.coef_, atol=1e-9)
+    np.testing.assert_allclose(model.erm_coef_, LinearRegression().fit(X, y).coef_, atol=1e-9)
+
+
+@pytest.mark.parametrize("repeated", [0.0, 1e-9, 1e-7])
+def test_columns_that_all_but_repeat_others_have_no_say_of_their_own(repeated):
+    """A copy whose difference from the original is rounding carries no relation to move along."""
+    rng = np.random.default_rng(1)
+    n = 900
+    X = rng.standard_normal((n, 4))
+    X[:, 3] = X[:, 0] + repeated * rng.standard_normal(n)
+    y = X[:, 0] + X[:, 1] + rng.standard_normal(n)
+    shop = np.arange(n) % 3
+    models = [HRMRegressor().fit(X, y, **SOURCES[s](shop)) for s in ("named", "nothing")]
+    for model in models:
+        assert model.verdict_ == "homogeneous"
+        np.testing.assert_allclose(model.coef_, models[1].coef_, atol=1e-6)
+        assert np.abs(model.coef_).max() < 2.0
