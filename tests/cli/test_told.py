@@ -98,7 +98,7 @@ def test_environments_that_are_numbers_by_name_have_no_order(tmp_path):
         assert done.exit_code == 0, done.output
         return modelfile.load(tmp_path / "m")[-1].environment_labels_
 
-    assert labels("region", "--environment", "year")[0].startswith("2001 to ")
+    assert all(name.startswith("20") for name in labels("region", "--environment", "year"))
     assert any(name.startswith("kind ") for name in labels("year", "--hint", "region"))
     kinds = labels("year", "--environment", "region")
     assert all(name.startswith(("kind ", "region ")) for name in kinds)

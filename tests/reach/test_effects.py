@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -310,8 +311,11 @@ def test_of_partitions_that_surely_differ_the_one_with_the_most_regret_goes_on()
     X, y, codes = made()
     one = heterogeneity(cells_of(X, y, codes), 1)
     found = [replace(one, regret=regret) for regret in (0.1, 0.4, 0.9)]
-    assert _telling(found, np.array([1e-30, 1e-4, 0.3]), 0.01) == 1
-    assert _telling(found, np.array([0.2, 0.9, 0.3]), 0.01) == 0
+    coarse = SimpleNamespace(merged=SimpleNamespace(fine=False))
+    fine = SimpleNamespace(merged=SimpleNamespace(fine=True))
+    proposals = [coarse, fine, coarse]
+    assert _telling(proposals, found, np.array([1e-30, 1e-4, 0.3]), 0.01) == [1, 0]
+    assert _telling(proposals, found, np.array([0.4, 0.2, 0.3]), 0.01) == [2]
 
 
 def test_regret_beyond_chance_is_what_the_slopes_of_environments_explain():

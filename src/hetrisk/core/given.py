@@ -1,9 +1,9 @@
 """Environments that rows carry: named or hinted sources are tested, and regret decides.
 
 A source differs if one of its partitions does, with a correction for how many it has; of those
-that do the one with the most regret goes on. Over the sources, p-values are corrected by Holm's
-rule. Those that differ beyond chance are used together: in the regression of y on all columns, or
-else in how an effect of y follows from it.
+that do the one with the most regret is heard first, and the next where it leaves nothing out. Over
+the sources, p-values are corrected by Holm's rule. Those that differ beyond chance are used
+together: in the regression of y on all columns, or else in how an effect of y follows from it.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class TestedSource:
     ``p_value`` is that of one regression, ``effects`` (d,) those of one mechanism for each effect
     of the target (one for other columns), ``noise`` that of noise of one size; all are corrected
     for the number of sources, the first for that of partitions as well, and held against ``level``.
+    ``others`` are further partitions that surely differ, to be heard where this one leaves nothing
+    out.
     """
 
     proposal: Proposal
@@ -61,6 +63,7 @@ class TestedSource:
     effects: FloatArray
     noise: float
     level: float
+    others: tuple[TestedSource, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -88,8 +91,8 @@ def test_sources(
     rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings, level: float
 ) -> list[TestedSource]:
     """Test every source: the surest of its partitions, corrected for their number (Bonferroni)
-    and, over the sources, by Holm's step-down rule; all of them together at ``level``. Another
-    partition of a source, if one is to decide, has to differ surely by itself.
+    and, over the sources, by Holm's step-down rule; all of them together at ``level``. Other
+    partitions of a source, if they are to decide, have to differ surely by themselves.
 
     Effects of the target have as much again, and so has the noise, where columns leave: either is a
     reason to leave some out, and to shrink no direction.
@@ -110,20 +113,31 @@ def test_sources(
     for (several, found, each), least in zip(asked, corrected, strict=True):
         p_values = np.minimum(len(asked) * each, 1.0)
         p_values[np.argmin(each)] = least
-        first = _telling(found, p_values, level)
-        further = _further(several[first], family, groups, settings, len(asked))
-        tested.append(
-            TestedSource(several[first], found[first], float(p_values[first]), *further, level)
-        )
+        telling = [
+            TestedSource(
+                several[i],
+                found[i],
+                float(p_values[i]),
+                *_further(several[i], family, groups, settings, len(asked)),
+                level,
+            )
+            for i in _telling(several, found, p_values, level)
+        ]
+        tested.append(replace(telling[0], others=tuple(telling[1:])))
     return tested
 
 
-def _telling(found: list[Heterogeneity], p_values: FloatArray, level: float) -> int:
-    """Number of the surest partition; where several surely differ, of that with most regret."""
-    sure = np.flatnonzero(p_values < level)
-    if not len(sure):
-        return int(np.argmin(p_values))
-    return int(sure[np.argmax([found[i].regret for i in sure])])
+def _telling(
+    several: list[Proposal], found: list[Heterogeneity], p_values: FloatArray, level: float
+) -> list[int]:
+    """Numbers of the partitions that surely differ, most regret first; else of the surest one.
+
+    Of coarse ones then: where nothing differs, what is shown is known as well as may be.
+    """
+    sure = [i for i in range(len(found)) if p_values[i] < level]
+    if sure:
+        return sorted(sure, key=lambda i: -found[i].regret)
+    return [min(range(len(found)), key=lambda i: (several[i].merged.fine, p_values[i]))]
 
 
 def _further(
@@ -147,16 +161,19 @@ def decide_given(
 ) -> SearchResult:
     """Decide by regret in the environments of the sources ``used``, of all that were ``tested``.
 
-    Those whose regressions differ decide together. Where they leave nothing out, those along which
-    only effects of the target shift are heard by themselves.
+    Those whose regressions differ decide together. Where they leave nothing out, other partitions
+    that surely differ are heard in their place; and then, by themselves, those along which only
+    effects of the target shift.
     """
-    first = [t for t in used if t.differs] or used
-    apart = [t for t in used if t not in first]
-    used, decision = first, _decision(rows, family, groups, settings, first)
-    if apart and decision.verdict != INVARIANT:
-        other = _decision(rows, family, groups, settings, apart)
+    turns = _turns(used)
+    used, decision = turns[0], _decision(rows, family, groups, settings, turns[0])
+    for turn in turns[1:]:
+        if decision.verdict == INVARIANT:
+            break
+        other = _decision(rows, family, groups, settings, turn)
         if other.verdict == INVARIANT:
-            used, decision = apart, other
+            used, decision = turn, other
+    tested = [next((u for u in used if u in t.others), t) for t in tested]
     count = sum(len(t.found.environments.rows) for t in used)
     # What other rows are placed by: the named environments, or the hint that differs most surely.
     surest = min(used, key=lambda t: (t.proposal.kind != NAMED, t.p_value))
@@ -184,6 +201,16 @@ def decide_given(
         directions=decision.coef[1:] if shrunk else None,
         offsets=decision.coef[0] if shrunk else None,
     )
+
+
+def _turns(used: list[TestedSource]) -> list[list[TestedSource]]:
+    """What decides together, in the order in which it is heard."""
+    first = [t for t in used if t.differs] or used
+    apart = [t for t in used if t not in first]
+    turns = [first]
+    for i, source in enumerate(first):
+        turns += [[*first[:i], other, *first[i + 1 :]] for other in source.others]
+    return turns + ([apart] if apart else [])
 
 
 def _pooled(proposal: Proposal) -> Moments:

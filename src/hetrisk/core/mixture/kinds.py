@@ -47,7 +47,13 @@ def assign_kinds(halves: list[CellMoments], n_targets: int) -> IntArray:
     gap = ((first[0][:, None] - second[0][None]) ** 2).sum(axis=(2, 3))
     best = min(permutations(range(K)), key=lambda p: sum(gap[k, p[k]] for k in range(K)))
     place = np.argsort(best)
-    return np.stack([first[1].argmax(axis=1), place[second[1].argmax(axis=1)]])
+    found = np.stack([first[1].argmax(axis=1), place[second[1].argmax(axis=1)]])
+    # Numbered as they come: which of equal kinds EM calls the first is a matter of rounding.
+    met = np.unique(found[0], return_index=True)[1]
+    rest = np.setdiff1d(np.arange(K), found[0])
+    order = np.concatenate([found[0][np.sort(met)], rest])
+    numbered: IntArray = np.argsort(order)[found]
+    return numbered
 
 
 def _means(cells: CellMoments) -> tuple[FloatArray, FloatArray]:

@@ -3,7 +3,9 @@
 Such a partition is not made from y, so its environments can be tested by ordinary inference. What
 has to be decided is how fine it may be: each environment is judged by a regression of its own,
 and the worst of many noisy regressions is always bad. On average an environment must hold some
-rows for each coefficient (`LevelThresholds`). Where there are more environments than that allows,
+rows for each coefficient (`LevelThresholds`): a coarse partition knows its regressions well, a
+finer one mixes fewer of them, and both are proposed. Where there are more environments than either
+allows,
 
 * levels with an order (years, quantiles of a number) are merged with their neighbours;
 * levels without one (hundreds of sites) fall into a few *kinds*: a mixture of regressions in which
@@ -14,6 +16,7 @@ rows for each coefficient (`LevelThresholds`). Where there are more environments
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -35,10 +38,15 @@ NAMED: Budget[int] = 2  # levels that the name of several together mentions
 class LevelThresholds:
     """How fine a partition by what rows carry may be."""
 
-    rows_a_coefficient: float = threshold(
+    coarse: float = threshold(
         30.0,
         "rows for each coefficient that environments hold on average; if less, they are merged",
         measured("[reach](research/reach.md), thin environments"),
+    )
+    fine: float = threshold(
+        20.0,
+        "the same of a second, finer partition of labels or levels",
+        measured("[reach](research/reach.md), coarse and fine"),
     )
     least_rows_a_coefficient: float = threshold(
         2.0,
@@ -156,10 +164,26 @@ def n_folds(n_levels: int) -> int:
     return FOLDS if n_levels <= MANY_LEVELS else 2
 
 
-def merge_ordered(cells: CellMoments, names: tuple[str, ...], most: int) -> Merged:
+def at_each_grain(merge: Callable[[float], list[Merged]]) -> list[Merged]:
+    """Partitions of levels, coarse and fine: what ``merge`` makes of rows a coefficient.
+
+    Each partition once, known by the names of its environments.
+    """
+    found: dict[tuple[str, ...], Merged] = {}
+    for merged in merge(LEVEL_THRESHOLDS.coarse) + merge(LEVEL_THRESHOLDS.fine):
+        found.setdefault(merged.names, merged)
+    return list(found.values())
+
+
+def merge_ordered(
+    cells: CellMoments,
+    names: tuple[str, ...],
+    most: int,
+    rows_a_coefficient: float = LEVEL_THRESHOLDS.coarse,
+) -> Merged:
     """Merge neighbouring levels until there are at most ``most``, of much the same size."""
     rows = cells.effective_rows
-    allowed = min(most, _most_environments(cells))
+    allowed = min(most, _most_environments(cells, rows_a_coefficient))
     if int((rows > 0).sum()) <= allowed and rows[rows > 0].min() >= _least_rows(cells):
         return Merged(cells, np.arange(len(rows)), names)
     # Equal shares of the rows: the noise of the smallest environment decides how fine is too fine.
@@ -197,6 +221,11 @@ class Merged:
     by: str = ""
     kinds: IntArray | None = None
 
+    @property
+    def fine(self) -> bool:
+        """Whether environments hold fewer rows a coefficient than those of a coarse partition."""
+        return len(self.names) > _most_environments(self.cells, LEVEL_THRESHOLDS.coarse)
+
     def of(self, levels: CellMoments) -> CellMoments:
         """(K, F) the same environments made of other moments of the levels."""
         if self.kinds is not None:
@@ -210,13 +239,18 @@ class Merged:
 
 
 def merge_unordered(
-    cells: CellMoments, names: tuple[str, ...], n_targets: int, groups: IntArray
+    cells: CellMoments,
+    names: tuple[str, ...],
+    n_targets: int,
+    groups: IntArray,
+    rows_a_coefficient: float = LEVEL_THRESHOLDS.coarse,
 ) -> list[Merged]:
     """Levels as they are, where few and some large enough; the thin ones together; else kinds."""
     rows = cells.effective_rows
     least = _least_rows(cells)
     large = int((rows >= least).sum())
-    few = large <= _most_environments(cells) and len(rows) <= MANY_LEVELS
+    allowed = _most_environments(cells, rows_a_coefficient)
+    few = large <= allowed and len(rows) <= MANY_LEVELS
     if few and (large > 0 or rows.sum() < 2 * least):
         thin = rows < least
         # Thin levels share the last place; if they are few even together, they are in none.
@@ -310,12 +344,10 @@ def _summed(cells: CellMoments, lookup: IntArray, K: int) -> CellMoments:
     return cells.merged(into)
 
 
-def _most_environments(cells: CellMoments) -> int:
+def _most_environments(cells: CellMoments, rows_a_coefficient: float) -> int:
     """As many as leave enough rows a coefficient on average; at least two may be compared."""
     coefficients = cells.gram.shape[-1] - 1
-    return max(
-        2, int(cells.effective_rows.sum() / (LEVEL_THRESHOLDS.rows_a_coefficient * coefficients))
-    )
+    return max(2, int(cells.effective_rows.sum() / (rows_a_coefficient * coefficients)))
 
 
 def _least_rows(cells: CellMoments) -> float:

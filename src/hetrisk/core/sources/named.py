@@ -10,6 +10,7 @@ from hetrisk.core.sources.levels import (
     Carried,
     Levels,
     Merged,
+    at_each_grain,
     merge_ordered,
     merge_unordered,
     n_folds,
@@ -35,6 +36,8 @@ def named(
 ) -> list[Proposal]:
     """The partition that the labels make; where they are too many, neighbours or kinds of them.
 
+    With many and with fewer rows a coefficient, where that makes a difference.
+
     Numbers may be years, of which neighbours are alike, or merely number the sites: where they have
     to be merged, both are proposed.
 
@@ -43,10 +46,16 @@ def named(
     names, base, cells = labels.names, assignment(labels), known
     if cells is None:
         cells = cell_moments(rows, family, base, n_folds(len(names)))
-    merges = [merge_ordered(cells, names, len(names))] if labels.ordered else []
-    if not (merges and _alike(merges[0], names)):
-        merges += merge_unordered(cells, names, family.n_targets, groups)
-    return [_proposal(merged, names, base, cells) for merged in merges]
+
+    def merge(rows_a_coefficient: float) -> list[Merged]:
+        merges: list[Merged] = []
+        if labels.ordered:
+            merges += [merge_ordered(cells, names, len(names), rows_a_coefficient)]
+        if not (merges and _alike(merges[0], names)):
+            merges += merge_unordered(cells, names, family.n_targets, groups, rows_a_coefficient)
+        return merges
+
+    return [_proposal(merged, names, base, cells) for merged in at_each_grain(merge)]
 
 
 def _alike(merged: Merged, names: tuple[str, ...]) -> bool:
