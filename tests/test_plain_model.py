@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from hetrisk import HRMRegressor
+from hetrisk import HRMClassifier, HRMRegressor
+from hetrisk.blocks import ArrayBlocks
+from hetrisk.core.numerics.families import Bernoulli, Multinomial
+from hetrisk.estimators.final import plain_fit
 
 
 def table(n=600, seed=0):
@@ -66,3 +71,32 @@ def test_columns_that_all_but_repeat_others_have_no_say_of_their_own(repeated):
         assert model.verdict_ == "homogeneous"
         np.testing.assert_allclose(model.coef_, models[1].coef_, atol=1e-6)
         assert np.abs(model.coef_).max() < 2.0
+
+
+@pytest.mark.parametrize("cuts", [[3.0], [-1.0, 2.6]])
+def test_labels_are_expected_as_often_as_they_came(cuts):
+    """A class of a few rows: the penalty is scikit-learn's, and leaves the intercept alone."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((2000, 3))
+    labels = np.digitize(X[:, 0] + rng.standard_normal(2000), cuts)
+    model = HRMClassifier(reach=0).fit(X, labels)
+    peer = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10)).fit(X, labels)
+    chances = model.predict_proba(X)
+    np.testing.assert_allclose(chances.sum(axis=0), np.bincount(labels), rtol=1e-6)
+    np.testing.assert_allclose(chances, peer.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [1, 4, 34])
+def test_labels_have_the_same_model_whatever_blocks_the_rows_come_in(seed):
+    """A last step of Newton that rounding alone would refuse is taken."""
+    rng = np.random.default_rng(seed)
+    shop = np.sort(rng.integers(0, 3, 1000))
+    X = rng.normal(size=(1000, 5))
+    y = X @ np.arange(1, 6) + rng.normal(size=1000)
+    X = np.c_[X, np.array([2.0, 0.75, -0.5])[shop] * y + rng.normal(size=1000)]
+    labels = (y > 0) * 1.0 if seed % 2 else np.digitize(y, [-1.0, 1.0]).astype(float)
+    one, many = ArrayBlocks(X / X.std(axis=0), labels), ArrayBlocks(X / X.std(axis=0), labels)
+    many.block_rows = 97
+    family = Bernoulli() if seed % 2 else Multinomial(3)
+    coef = [plain_fit(blocks, family)[0] for blocks in (one, many)]
+    np.testing.assert_allclose(coef[0], coef[1], atol=1e-10)

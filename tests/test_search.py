@@ -33,9 +33,9 @@ def levels(monkeypatch):
         monkeypatch.setattr(carried, name, counted(name))
     ask = search.search_inferred
 
-    def asked(rows, family, groups, settings, level, assume):
+    def asked(rows, family, groups, settings, level):
         seen["questions"] = level
-        return ask(rows, family, groups, settings, level, assume)
+        return ask(rows, family, groups, settings, level)
 
     monkeypatch.setattr(search, "search_inferred", asked)
     return seen

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from hetrisk import HRMClassifier, HRMRegressor
-from hetrisk.core.given import _telling
 from hetrisk.core.numerics.dependence import dependence
 from hetrisk.core.numerics.families import Multinomial
 from hetrisk.core.reach.effects import effect_p_values, effects_within
 from hetrisk.core.reach.heterogeneity import heterogeneity
+from hetrisk.core.sources.tested import _telling
 from hetrisk.core.thresholds import THRESHOLDS
 from hetrisk.datasets import load_task
 from reach.made import cells_of

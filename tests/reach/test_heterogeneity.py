@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from hetrisk import HRMRegressor
-from hetrisk.core import given
 from hetrisk.core.numerics.families import Gaussian
 from hetrisk.core.numerics.rows import Held, Rows
 from hetrisk.core.reach.heterogeneity import _whitened_scores, environments_of, heterogeneity
 from hetrisk.core.reach.regret import fit_set
 from hetrisk.core.result import HintColumn, SearchSettings
+from hetrisk.core.sources import tested as sources_tested
 from hetrisk.core.sources.hinted import hinted
 from hetrisk.core.thresholds import THRESHOLDS
 
@@ -108,7 +108,9 @@ def test_a_source_says_the_p_value_of_the_partition_that_decides():
         rows = Held(Rows(X, y, np.ones(900), hints=time[:, None]))
         column = HintColumn("time", "number", 0)
         settings = SearchSettings(hints=(column,))
-        (tested,) = given.test_sources(rows, Gaussian(), np.arange(3), settings, THRESHOLDS.sure)
+        (tested,) = sources_tested.test_sources(
+            rows, Gaussian(), np.arange(3), settings, THRESHOLDS.sure
+        )
         partitions = hinted(rows, Gaussian(), np.arange(3), column)
         each = [heterogeneity(p.merged.cells, 1).p_value for p in partitions]
         own = tested.found.p_value

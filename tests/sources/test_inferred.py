@@ -58,9 +58,8 @@ def test_a_set_that_does_not_leave_again_stays(monkeypatch):
 def test_the_questions_are_asked_again_of_other_rows_until_all_has_left(monkeypatch, left, times):
     seen = []
 
-    def answer(rows, *given, decide, assume):
+    def answer(rows, *given, decide):
         assert decide
-        assert not assume  # what was not assumed at first is not assumed now
         seen.append(rows.sample(10_000, 0))
         return Answer(np.array([left[len(seen) - 1], False]), (), "invariant")
 
@@ -68,7 +67,7 @@ def test_the_questions_are_asked_again_of_other_rows_until_all_has_left(monkeypa
     X, y = np.random.default_rng(0).standard_normal((500, 2)), np.arange(500.0)
     rows = Held(Rows(X, y, np.ones(500)))
     leave, nothing = np.array([True, False]), np.zeros(2, dtype=bool)
-    again = questions.leaves_again(rows, Gaussian(), np.arange(2), nothing, 0.02, leave, False)
+    again = questions.leaves_again(rows, Gaussian(), np.arange(2), nothing, 0.02, leave)
     assert again.tolist() == [True, False]
     assert [len(some) for some in seen] == [400] * times
     missing = [frozenset(y) - frozenset(some.y) for some in seen]

@@ -1,7 +1,6 @@
 """Proxies, effects, copies of a label, and the driver that asks them all."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -263,26 +262,26 @@ def test_reason_and_recommendation_call_a_copy_an_assumption_that_is_not_shown_t
     assert advice.action is Action.UNKNOWN
     assert "That it changes is assumed, not shown" in advice.sentence
     assert said["From which shift on it pays"] == f"H{unknown}"
-    assumed = "x4: left out by an assumption, not by a test. Named environments or hints would"
+    assumed = "x4: left out by an assumption, not by a test. Named environments would"
     assert said["What is assumed, not shown"] == f"{assumed} replace it by one."
     assert "How stable the choice is" not in said
     assert found.features[4].decision is Decision.DROPPED
     assert "resample" not in start_of(render(model))
 
 
-def test_nothing_is_assumed_where_a_hint_could_be_asked():
-    rows = labels(0)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hint_that_means_nothing_leaves_what_is_assumed_as_it_is(seed):
+    """It has no effect: none on what no test can tell, either."""
+    rows = labels(seed)
     y = rows.y.astype(int)
-    hints = pd.DataFrame({"part": np.arange(len(y)) % 3 == 0, "country": "NL"})
-    silent = HRMClassifier().fit(rows.X, y, hints=hints)
-    assert silent.verdict_ == "homogeneous"
-    assert silent.support_.all()
-    assert {source.name for source in silent.sources_} >= {"part", "country"}
-    assert "copies of the label" not in {source.name for source in silent.sources_}
-    # A hint of one value asks nothing.
-    one = HRMClassifier().fit(rows.X, y, hints=hints[["country"]])
-    assert not one.support_[4]
-    assert one.evidence_.assumed[4]
+    without = HRMClassifier().fit(rows.X, y)
+    rng = np.random.default_rng(seed)
+    for hint in (rng.standard_normal(len(y)), rng.choice(["a", "b", "c"], len(y))):
+        model = HRMClassifier().fit(rows.X, y, hints=hint)
+        assert model.sources_[0].sentence.endswith("it has no effect.")
+        assert model.support_.tolist() == without.support_.tolist()
+        assert model.evidence_.assumed.tolist() == without.evidence_.assumed.tolist()
+        assert np.array_equal(model.predict_proba(rows.X), without.predict_proba(rows.X))
 
 
 def test_what_speaks_against_a_column_to_be_kept_is_told():

@@ -43,21 +43,17 @@ def search_inferred(
     groups: IntArray,
     settings: SearchSettings,
     level: float,
-    assume: bool,
 ) -> SearchResult:
-    """Ask the rows, all tests together at ``level``, and price the answer.
-
-    ``assume`` says whether what no test can tell is assumed.
-    """
+    """Ask the rows, all tests together at ``level``, and price the answer."""
     keep = settings.kept(rows.n_features)
-    answer = ask(rows, family, groups, keep, level, assume=assume)
+    answer = ask(rows, family, groups, keep, level)
     if answer.verdict == UNSEARCHED:
         return plain_result(rows, family, groups, settings, UNSEARCHED, too_few(rows))
     findings, null = _findings(answer, rows, family, keep)
     found = priced(rows, family, groups, settings, findings, null)
     refused = _refused(answer, found, groups, settings) or _empty(answer, findings, rows, family)
     if refused is None and _as_a_set(answer).any():
-        refused = _asked_again(rows, family, answer, groups, settings, level, assume)
+        refused = _asked_again(rows, family, answer, groups, settings, level)
     if refused is None:
         return replace(found, reason=_answer_reason(answer, found, groups, settings))
     verdict, why = refused
@@ -123,11 +119,10 @@ def _asked_again(
     groups: IntArray,
     settings: SearchSettings,
     level: float,
-    assume: bool,
 ) -> tuple[str, str] | None:
     """The same where columns that leave as a set do not do so again, some of the rows missing."""
     keep, together = settings.kept(rows.n_features), _as_a_set(answer)
-    doubted = together & ~leaves_again(rows, family, groups, keep, level, together, assume)
+    doubted = together & ~leaves_again(rows, family, groups, keep, level, together)
     if not doubted.any():
         return None
     return UNSTABLE, (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hetrisk.core.given import decide_given, source_records, test_sources
+from hetrisk.core.given import decide_given
 from hetrisk.core.inferred import search_inferred
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import IntArray, RowSource
@@ -21,6 +21,7 @@ from hetrisk.core.paper.loop import joint_loop
 from hetrisk.core.pricing import plain_result, priced, too_few
 from hetrisk.core.reach.forms import FORMS
 from hetrisk.core.result import HOMOGENEOUS, UNSEARCHED, SearchResult, SearchSettings
+from hetrisk.core.sources.tested import source_records, test_sources
 from hetrisk.core.thresholds import THRESHOLDS
 
 NO_SHIFT = "At reach 0 nothing is to shift: the model is plain ERM on all columns."
@@ -69,8 +70,7 @@ def _found(
         times = 2.0 if FORMS[settings.form].leaves_columns else 1.0
         spent = times * level if settings.hints else 0.0
         left = THRESHOLDS.alpha - spent
-        # Hints that could be asked have tested what would otherwise be assumed.
-        found = search_inferred(rows, family, groups, settings, left, assume=not tested)
+        found = search_inferred(rows, family, groups, settings, left)
         if not FORMS[settings.form].leaves_columns:
             found = replace(found, reason=f"{found.reason} {NO_DIRECTIONS}")
     return replace(found, sources=(*source_records(tested, settings), *found.sources))

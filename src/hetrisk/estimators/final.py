@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
-from hetrisk.core.numerics.glm import fit_glm
+from hetrisk.core.numerics.glm import fit_glm, on_slopes
 from hetrisk.core.numerics.linear import cross_validated_ridge, least_squares
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
@@ -58,9 +58,10 @@ def plain_fit(
 
     ``known`` are the moments of all rows, where y is a number and they are at hand. Labels get the
     penalty scikit-learn has by default, ``C = 1`` on standardised features: half the squared
-    coefficients against the sum of the log losses. It vanishes as rows are added, and keeps labels
-    that can be separated finite. All rows are one, whatever environments they carry. Where there
-    are no more rows than columns, numbers get a ridge chosen by cross-validation.
+    coefficients, not the intercept's, against the sum of the log losses. It vanishes as rows are
+    added, and keeps labels that can be separated finite. All rows are one, whatever environments
+    they carry. Where there are no more rows than columns, numbers get a ridge chosen by
+    cross-validation.
     """
     if family.closed_form and few_rows(rows, columns):
         m = rows.sum(moments)
@@ -70,8 +71,12 @@ def plain_fit(
     if known is not None:
         line = least_squares(known, columns)
         return line.coef, np.asarray(line.intercept)
-    ridge = 0.0 if family.closed_form else 1.0 / max(float(rows.sum(_weight)), TINY)
-    fit = fit_glm(rows, family, columns=columns, ridge=ridge)
+    if family.closed_form:
+        fit = fit_glm(rows, family, columns=columns, ridge=0.0)
+    else:
+        used = rows.n_features if columns is None else int(columns.sum())
+        penalty = on_slopes(1.0 / max(float(rows.sum(_weight)), TINY), used)
+        fit = fit_glm(rows, family, columns=columns, ridge=penalty)
     if family.n_outputs == 1:
         return fit.coef[0], fit.intercept[0]
     return fit.coef, fit.intercept

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetrisk.core.given import test_sources
 from hetrisk.core.numerics.cells import CellMoments, cell_moments
 from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
 from hetrisk.core.numerics.rows import FloatArray, Held, IntArray, Rows
@@ -18,6 +17,7 @@ from hetrisk.core.reach.residuals import Moments, residual_lines
 from hetrisk.core.result import BRIER, RMSE, NamedEnvironments, ReachCurve, SearchSettings
 from hetrisk.core.sources.levels import n_folds
 from hetrisk.core.sources.named import assignment
+from hetrisk.core.sources.tested import test_sources
 from hetrisk.core.thresholds import THRESHOLDS
 from hetrisk.estimators.memberships import check_length
 from hetrisk.estimators.side_information import read_side

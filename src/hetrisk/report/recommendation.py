@@ -353,7 +353,7 @@ def _assumed(final: Any, left: Sequence[Feature]) -> str:
     if assumed:
         sentences.append(
             f"{listed(assumed, 4)}: left out by an assumption, not by a test. Named environments "
-            "or hints would replace it by one."
+            "would replace it by one."
         )
     kinds = {s.kind for s in final.sources_ if s.used and s.n_environments > 1}
     if kinds & {"hidden", "visible"}:

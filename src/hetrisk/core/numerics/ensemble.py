@@ -198,7 +198,7 @@ def begin(evaluate: Evaluate, mixtures: Mixtures, rules: Rules) -> Climb:
 
 
 def climb(evaluate: Evaluate, state: Climb, rules: Rules) -> Climb:
-    """One step of every mixture; none of the objectives falls.
+    """One step of every mixture; none of the objectives falls by more than rounding.
 
     Plain M-steps and squared steps take turns. A squared step that falls is replaced by the
     plain one, a plain one that falls (a Newton step too long) is halved; one pass each.
@@ -221,7 +221,8 @@ def climb(evaluate: Evaluate, state: Climb, rules: Rules) -> Climb:
             before = state.mixtures if is_plain and rules.squared_steps else None
             return Climb(candidate, objective, expected, before)
         if target is state.mixtures and _only_rounding(objective, state.objective, fallen):
-            break
+            # There, but for rounding; and a Newton step has squared what was left of the way.
+            return Climb(candidate, np.maximum(objective, state.objective), expected)
         # First back to the plain step, which EM says cannot fall; then half way back to where it
         # was, and half of that.
         candidate = candidate.towards(

@@ -70,7 +70,7 @@ def fit_glm(
     *,
     columns: BoolArray | None = None,
     responsibilities: Weigh | None = None,
-    ridge: float | None = None,
+    ridge: float | FloatArray | None = None,
     start: GLMFit | None = None,
 ) -> GLMFit:
     """Maximise the weighted log likelihood over all rows of the source.
@@ -83,7 +83,8 @@ def fit_glm(
     responsibilities : picklable function of a block giving (n,) extra row weights, or None.
     ridge : penalty; None for the family's own. For the Gaussian it is added to the covariance
         of the features; for labels ``ridge / 2`` times the squared coefficients (intercepts
-        included) is taken off the mean log likelihood.
+        included) is taken off the mean log likelihood, or one number for each column used, the
+        intercept first (`on_slopes`).
     start : fit to start Newton's steps from.
     """
     weigh = _ones if responsibilities is None else partial(_as_column, responsibilities)
@@ -97,7 +98,7 @@ def fit_glms(
     responsibilities: Weigh,
     *,
     columns: BoolArray | None = None,
-    ridge: float | None = None,
+    ridge: float | FloatArray | None = None,
     starts: tuple[GLMFit, ...] | None = None,
 ) -> tuple[GLMFit, ...]:
     """One `fit_glm` for each of the K columns of ``responsibilities(rows)``, in shared passes."""
@@ -106,7 +107,7 @@ def fit_glms(
     penalty = family.ridge if ridge is None else ridge
     if family.closed_form:
         parts = source.sum(partial(_block_moments, weigh=responsibilities))
-        return tuple(_gaussian(parts[k], keep, penalty) for k in range(len(parts.weight)))
+        return tuple(_gaussian(parts[k], keep, float(penalty)) for k in range(len(parts.weight)))
 
     def evaluate(mixtures: Mixtures) -> Expectation:
         return source.sum(
@@ -116,6 +117,14 @@ def fit_glms(
     # Asked of one row: the weighing function alone knows how many environments there are.
     n_fits = _count(source, responsibilities) if starts is None else len(starts)
     return _newton(evaluate, family, keep, penalty, n_fits, starts)
+
+
+def on_slopes(ridge: float, n_columns: int) -> FloatArray:
+    """(1 + n_columns,) a ridge on coefficients, and none on the intercept.
+
+    What is rare would otherwise be expected too often: a penalty draws the intercept to even odds.
+    """
+    return np.append(0.0, np.full(n_columns, ridge))
 
 
 def fit_glm_rows(

@@ -16,7 +16,7 @@ import numpy as np
 from hetrisk.core.numerics.cells import folds
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
-from hetrisk.core.numerics.glm import fit_glm, fit_glms
+from hetrisk.core.numerics.glm import fit_glm, fit_glms, on_slopes
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Held, Rows, RowSource
 
@@ -36,7 +36,7 @@ def out_of_fold_brier(rows: Rows, family: Family) -> float:
 
     The penalty is that of the model that is handed over, ``C = 1`` on standardised columns.
     """
-    ridge = 1.0 / max(float(rows.weight.sum()), TINY)
+    ridge = on_slopes(1.0 / max(float(rows.weight.sum()), TINY), rows.X.shape[1])
     # Four fifths of the rows have nearly the fit of all: Newton starts there.
     whole = fit_glm(Held(rows), family, ridge=ridge)
     parts = fit_glms(

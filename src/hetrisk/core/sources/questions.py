@@ -41,7 +41,6 @@ def ask(
     level: float = THRESHOLDS.alpha,
     thresholds: Thresholds = THRESHOLDS,
     decide: bool = False,
-    assume: bool = True,
 ) -> Answer:
     """Search standardised rows for columns whose relation to the target may not hold elsewhere.
 
@@ -54,13 +53,12 @@ def ask(
     level : of all tests together.
     thresholds : of the search.
     decide : whether only what leaves counts, and not how sure that is.
-    assume : whether what no test can tell is assumed: not where something is known of the rows.
     """
     sample = _in_order(rows.sample(QUESTION_ROWS, SEED))
     nothing = np.zeros(len(groups), dtype=bool)
     if len(sample) < thresholds.rows_needed(len(groups)):
         return Answer(nothing, (), UNSEARCHED)
-    questions = [q for q in QUESTIONS if q.applies(family) and (q.tests or assume)]
+    questions = [q for q in QUESTIONS if q.applies(family)]
     # Equal shares, fixed before anything is seen: a question that finds nothing gives none back.
     each = level / sum(question.tests for question in questions)
     # Constant in the sample: it says nothing here, whatever it does elsewhere.
@@ -81,20 +79,19 @@ def leaves_again(
     keep: BoolArray,
     level: float,
     leave: BoolArray,
-    assume: bool,
 ) -> BoolArray:
     """(d,) columns that leave where the same is asked of four fifths of the rows, once or twice.
 
     What a test finds narrowly, or a set of columns cures narrowly, hangs on a few of the rows. The
     second time another fifth of the sample is missing; it is not asked where all that is to
-    ``leave`` (d,) has left the first time. ``assume`` as for `ask`.
+    ``leave`` (d,) has left the first time.
     """
     sample = _in_order(rows.sample(QUESTION_ROWS, SEED))
     part, again = np.arange(len(sample)) % PARTS, np.zeros_like(leave)
     for missing in range(REPEATS):
         chosen = part != missing
         some = Rows(sample.X[chosen], sample.y[chosen], sample.weight[chosen])
-        asked = ask(Held(some), family, groups, keep, level, decide=True, assume=assume)
+        asked = ask(Held(some), family, groups, keep, level, decide=True)
         again |= asked.leave
         if again[leave].all():
             break
