@@ -9,6 +9,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn import dummy, ensemble, linear_model, preprocessing, tree
 from sklearn.base import clone, is_classifier
 from sklearn.impute import SimpleImputer
@@ -241,6 +242,92 @@ def test_a_frame_of_anything_travels():
     )
     model = HRMRegressor(random_state=0).fit(frame, frame["a"] + (frame["kind"] == "p"))
     check_round_trip(model, frame)
+
+
+MOMENTS = {
+    "datetime64": lambda days: days,
+    "with a zone": lambda days: days.tz_localize("UTC"),
+    "dates of Python": lambda days: days.date,
+    "periods": lambda days: days.to_period("D"),
+    "ISO text": lambda days: days.strftime("%Y-%m-%d"),
+    "day first": lambda days: days.strftime("%d.%m.%Y"),
+    "months": lambda days: pd.date_range(days[0], periods=len(days), freq="MS").strftime("%Y-%m"),
+    "times of day": lambda days: [f"{i % 24:02d}:{i * 7 % 60:02d}" for i in range(len(days))],
+}
+
+
+def frame_of_moments(case):
+    """Return numbers and a column of moments, without a category that becomes other columns."""
+    X, y, _, environments = rows()
+    moments = MOMENTS[case](pd.date_range("2020-01-01", periods=N))
+    return pd.DataFrame(X, columns=list("abcd")).assign(when=moments), y, environments
+
+
+@pytest.mark.parametrize("case", MOMENTS)
+def test_a_frame_of_numbers_and_moments_travels(case):
+    frame, y, environments = frame_of_moments(case)
+    model = HRMRegressor(random_state=0).fit(frame, y, environments=environments)
+    assert list(model.encoder_.get_feature_names_out()) == list(frame)
+    check_round_trip(model, frame)
+
+
+@pytest.mark.parametrize(
+    "kind", [HRMSelector, InvariantRegressor, EnvironmentMixture], ids=lambda kind: kind.__name__
+)
+def test_moments_travel_with_every_estimator_of_frames(kind):
+    frame, y, environments = frame_of_moments("ISO text")
+    told = {} if kind is EnvironmentMixture else {"environments": environments}
+    check_round_trip(kind().fit(frame, y, **told), frame)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+REQUESTING = {
+    "regressor": lambda: HRMRegressor().set_fit_request(environments=True),
+    "selector": lambda: HRMSelector().set_fit_request(environments=True, hints="when"),
+    "baseline": lambda: baselines.AnchorRegressor().set_fit_request(environments=True),
+    "pipeline": lambda: make_pipeline(
+        StandardScaler().set_fit_request(sample_weight=False),
+        HRMRegressor().set_fit_request(environments=True).set_score_request(sample_weight=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REQUESTING)
+@pytest.mark.usefixtures("routing")
+def test_metadata_requests_stay_behind(case):
+    X, y, _, environments = rows()
+    model = REQUESTING[case]().fit(X, y, environments=environments)
+    back = check_round_trip(model, X)
+    for step in [step for _, step in back.steps] if isinstance(back, Pipeline) else [back]:
+        assert "_metadata_request" not in vars(step)
+    assert modelfile.dumps(back) == modelfile.dumps(model)
+
+
+UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns")
+YEARS = np.array(["2020", "2021", "2022"], dtype="datetime64[Y]")
+FINALS = [None, ensemble.RandomForestClassifier(3, random_state=0), dummy.DummyClassifier()]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_labels_may_be_dates(unit):
+    X, _, labels, _ = rows()
+    dates = YEARS.astype(f"datetime64[{unit}]")[np.unique(labels, return_inverse=True)[1]]
+    model = HRMClassifier("gates", max_rounds=1).fit(X, dates)
+    back = check_round_trip(model, X)
+    assert back.predict(X).dtype == dates.dtype
+
+
+@pytest.mark.parametrize("final", FINALS, ids=str)
+def test_labels_may_be_dates_whatever_the_final_estimator(final):
+    X, _, labels, environments = rows()
+    dates = pd.Series(YEARS.astype("datetime64[ns]")[np.unique(labels, return_inverse=True)[1]])
+    model = HRMClassifier(final_estimator=final).fit(X, dates, environments=environments)
+    check_round_trip(model, X)
 
 
 @pytest.mark.skipif(not hasattr(typing, "TypeAliasType"), reason="needs Python 3.12")

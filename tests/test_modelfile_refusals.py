@@ -9,9 +9,11 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import ensemble, linear_model
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.kernel_approximation import Nystroem
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -19,7 +21,9 @@ from sklearn.svm import SVR
 
 import hetrisk
 from hetrisk import (
+    HRMClassifier,
     HRMRegressor,
+    HRMSelector,
     modelfile,
 )
 from hetrisk.modelfile import ModelFileError
@@ -191,6 +195,14 @@ REFUSED = {
         lambda f: of_tag(f, "scikit-learn", lambda n: put(n["parameters"], n_estimators="all")),
         "damaged or was tampered with",
     ),
+    "Nystroem": (
+        lambda f: of_tag(f, "scikit-learn", lambda n: put(n, type="Nystroem")),
+        "'Nystroem' is not one of the estimators",
+    ),
+    "requests of metadata": (
+        lambda f: of_tag(f, "hetrisk", lambda n: put_in(n, _metadata_request="fit")),
+        "HRMRegressor has no attribute '_metadata_request'",
+    ),
     "a part of another estimator": (
         lambda f: of_tag(f, "scikit-learn", lambda n: put_in(n, _loss=1)),
         "has a part too many",
@@ -277,6 +289,20 @@ def test_nodes_of_boosted_trees_are_checked(part):
     bad = with_numbers(good, "boosted tree", part, lambda x: x.__setitem__(0, 60_000))
     with pytest.raises(ModelFileError, match=r"not a tree|does not exist"):
         modelfile.loads(bad)
+
+
+def _filled_with_infinity(model):
+    column = next(node for node in nodes(model, "value") if "fill" in node["of"])
+    column["of"]["fill"] = {"is": "float", "of": "inf"}
+
+
+@pytest.mark.parametrize("kind", [HRMRegressor, HRMSelector], ids=lambda kind: kind.__name__)
+def test_the_encoder_of_an_estimator_is_tried_too(kind):
+    X, y, _, environments = rows(60)
+    frame = pd.DataFrame(X).add_prefix("x").assign(word=np.where(X[:, 0] > 0, "u", "v"))
+    good = modelfile.dumps(kind().fit(frame, y, environments=environments))
+    with pytest.raises(ModelFileError, match="damaged or was tampered with"):
+        modelfile.loads(edited(good, _filled_with_infinity))
 
 
 def test_a_file_costs_no_more_memory_than_its_size(tmp_path):
@@ -370,7 +396,18 @@ UNWRITABLE = {
         lambda X, y: HRMRegressor("gates", max_rounds=1, final_estimator=KNeighborsRegressor()).fit(
             X, y
         ),
-        "KNeighborsRegressor is not among",
+        r"KNeighborsRegressor is not among the estimators a model file holds \(it keeps rows",
+    ),
+    # Its components_ are rows it was fitted on, and a file holds none.
+    "Nystroem": (
+        lambda X, y: make_pipeline(Nystroem(n_components=9), HRMRegressor("gates")).fit(X, y),
+        r"Nystroem is not among the estimators a model file holds \(it keeps rows",
+    ),
+    "labels": (
+        lambda X, y: HRMClassifier("gates", max_rounds=1).fit(
+            X, np.where(y > 1, np.timedelta64(1, "D"), np.timedelta64(2, "D"))
+        ),
+        r"array of timedelta64\[D\]: arrays, of labels too, may hold .* or dates \(datetime64",
     ),
     "vectorizer": (
         lambda X, y: make_pipeline(CountVectorizer(input="filename"), HRMRegressor()),

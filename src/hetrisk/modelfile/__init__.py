@@ -9,7 +9,8 @@ trees are checked before compiled code follows them; sizes are checked against o
 two rows go through the model before it is handed out. Pickles are refused.
 
 A file holds no training rows and nothing per training row: the environments of the training
-rows stay with the model in memory.
+rows stay with the model in memory. Nor does it hold requests of metadata (``set_fit_request``,
+``set_score_request``): predictions need none, and who fits or scores again sets them again.
 """
 
 from __future__ import annotations

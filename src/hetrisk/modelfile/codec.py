@@ -68,7 +68,7 @@ class Writer:
             if kind.holds(value):
                 return {"is": kind.tag, **kind.write(value, self)}
         raise ModelFileError(
-            f"the model cannot be written: a model file has no place for {_name(value)}"
+            f"the model cannot be written: a model file has no place for {_described(value)}"
         )
 
     def place(self, data: bytes) -> int:
@@ -150,6 +150,15 @@ def _plain(node: Any) -> Any:
 def _name(value: Any) -> str:
     kind = value if isinstance(value, type) else type(value)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _described(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return _name(value)
+    return (
+        f"an array of {value.dtype}: arrays, of labels too, may hold text, whole numbers, floats "
+        "of 32 or 64 bits, true and false, or dates (datetime64[Y] to datetime64[ns])"
+    )
 
 
 def texts(values: Iterable[Any]) -> list[Any]:

@@ -30,6 +30,7 @@ from hetrisk.tables.errors import quoted
 HOMES = ("core", "estimators", "tables", "baselines")
 OF_THE_MACHINE = ("n_jobs", "verbose")  # how the model was computed, not what it is
 ALIAS: Any = getattr(typing, "TypeAliasType", None)  # Python 3.12 and later
+REQUESTS = "_metadata_request"  # which arguments a pipeline passes on, set anew by who fits
 OF_TRAINING_ROWS = ("_environment_proba", "_carried")
 
 
@@ -149,11 +150,11 @@ class OwnEstimator(Kind):
         return isinstance(value, BaseEstimator) and is_own(value)
 
     def write(self, value: Any, writer: Writer) -> dict[str, Any]:
-        """Write what it holds, but nothing per training row and nothing about the machine."""
+        """Write what it holds, but nothing per training row, of the machine or of fitting."""
         parts = {
             name: writer.write(None if name in OF_TRAINING_ROWS else part)
             for name, part in vars(value).items()
-            if name not in OF_THE_MACHINE
+            if name not in (*OF_THE_MACHINE, REQUESTS)
         }
         return {"type": _full_name(type(value)), "of": parts}
 
@@ -180,7 +181,7 @@ class OwnEstimator(Kind):
 def _may_be_set(kind: type, name: str) -> bool:
     """Whether an attribute of that name holds data: it must shadow no method or property."""
     plain = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
-    return plain and not hasattr(kind, name)
+    return plain and name != REQUESTS and not hasattr(kind, name)
 
 
 @cache

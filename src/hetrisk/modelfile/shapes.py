@@ -83,7 +83,7 @@ def _count(value: Any) -> tuple[int, ...] | None:
 
 
 def _labels(value: Any) -> tuple[int, ...] | None:
-    if not isinstance(value, np.ndarray) or value.ndim != 1 or value.dtype.kind not in "biufUO":
+    if not isinstance(value, np.ndarray) or value.ndim != 1 or value.dtype.kind not in "biufMUO":
         return None
     return value.shape if len(set(value.tolist())) == len(value) else None
 

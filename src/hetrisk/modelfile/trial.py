@@ -2,8 +2,9 @@
 
 A model is one of hetrisk's estimators, or a pipeline: a `hetrisk.tables.TableEncoder` if the
 model was fitted from a table, steps that scale or select, and an estimator at the end, of which
-one at least is hetrisk's. Two rows of zeros then go through it: parts that do not fit together
-fail here, with a sentence, and not in the middle of somebody's work.
+one at least is hetrisk's. Two rows then go through it, of zeros, or of a table without a single
+value where the model encodes tables: parts that do not fit together fail here, with a sentence,
+and not in the middle of somebody's work.
 """
 
 from __future__ import annotations
@@ -77,15 +78,32 @@ def try_out(model: Any, size: int) -> None:
 
 
 def _rows(first: Any, size: int) -> Any:
-    names = getattr(first, "feature_names_in_", None)
-    count = first.n_features_in_
+    names = _names(first, size)
+    encoder = _encoder(first)
+    if encoder is not None:
+        # As the table was: a feature may share its name with a column of dates, and no date is 0.
+        return pd.DataFrame(None, range(ROWS), _names(encoder, size), dtype=object)
+    if names is None:
+        return np.zeros((ROWS, first.n_features_in_))
+    return pd.DataFrame(0.0, range(ROWS), names)
+
+
+def _names(step: Any, size: int) -> Any:
+    """Return the names of the columns a step was fitted on, or None, once their number is right."""
+    names, count = getattr(step, "feature_names_in_", None), step.n_features_in_
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
         raise ModelFileError("is damaged or was tampered with: it does not say what it was fitted")
     if not 0 <= count <= size or (names is not None and len(names) != count):
         raise ModelFileError("is damaged or was tampered with: it names other columns than it has")
+    return names
+
+
+def _encoder(first: Any) -> TableEncoder | None:
+    """Return what makes numbers of a table: the step itself, or what an estimator learned."""
     if type(first) is TableEncoder:
-        return pd.DataFrame(None, range(ROWS), names, dtype=object)
-    return np.zeros((ROWS, count)) if names is None else pd.DataFrame(0.0, range(ROWS), names)
+        return first
+    own = vars(getattr(first, "estimator_", first)).get("encoder_")
+    return own if type(own) is TableEncoder else None
 
 
 def _answer(last: Any, rows: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from hetrisk.modelfile.codec import Kind, Reader, Writer, texts
 from hetrisk.modelfile.errors import ModelFileError
 
-DATES = {f"<M8[{unit}]" for unit in ("D", "h", "m", "s", "ms", "us", "ns")}
+DATES = {f"<M8[{unit}]" for unit in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns")}
 NUMBERS = {
     *("|b1", "|i1", "|u1"),
     *(f"<{letter}{size}" for letter in "iu" for size in (2, 4, 8)),
