@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hetrisk import HRMRegressor
-from hetrisk.core import given as carried
 from hetrisk.core import search
+from hetrisk.core.sources import tested as carried
 from hetrisk.core.thresholds import THRESHOLDS
 
 
