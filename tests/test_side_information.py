@@ -202,7 +202,8 @@ def test_side_information_that_makes_no_sense_is_refused(given, message):
     ("settings", "message"),
     [
         ({"reach": -1.0}, "reach"),
-        ({"reach": np.inf}, r"in the range \[0.0, inf\). Got inf"),
+        ({"reach": np.inf}, r"in the range \[0.0, 1000000.0\]. Got inf"),
+        ({"reach": 1e154}, r"in the range \[0.0, 1000000.0\]. Got 1e\+154"),
         ({"keep": ["height"]}, "there is no column 'height'"),
         ({"keep": [9]}, "positions below n_features=4; got 9"),
         ({"method": "gates"}, "infers environments itself"),
@@ -683,3 +684,11 @@ def test_gates_refuse_what_blocks_carry_and_take_a_keep_of_nothing():
     kept = HRMRegressor(method="gates", max_rounds=1, keep=[], random_state=0).fit(X, y)
     free = HRMRegressor(method="gates", max_rounds=1, random_state=0).fit(X, y)
     assert np.array_equal(kept.gates_, free.gates_)
+
+
+def test_directions_leave_no_column_out_not_even_one_that_never_varies():
+    X, y, shop = rows()
+    wider = np.column_stack([X, np.full(len(y), 3.0)])
+    model = HRMRegressor(form="directions").fit(wider, y, environments=shop)
+    assert model.support_.all()
+    assert np.allclose(model.predict(wider), model.final_estimator_.predict(wider))

@@ -30,6 +30,7 @@ from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.reach.curve import FARTHEST
 from hetrisk.core.reach.forms import FORMS
 from hetrisk.core.result import UNSTABLE, SearchResult, SearchSettings, silent
 from hetrisk.estimators.checks import feature_gates, workers
@@ -87,7 +88,7 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "method": [StrOptions(set(METHODS))],
-        "reach": [Interval(Real, 0, None, closed="left")],
+        "reach": [Interval(Real, 0, FARTHEST, closed="both")],
         "form": [StrOptions(set(FORMS))],
         "n_environments": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
@@ -295,7 +296,7 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
         )
 
     def _keep_result(self, found: SearchResult, scale: Scale) -> None:
-        self.support_ = found.support & ~scale.constant
+        self.support_ = found.support & ~(scale.constant & FORMS[self.form].leaves_columns)
         self.gates_ = np.where(scale.constant, 0.0, found.gates)
         names = getattr(self, "feature_names_in_", ())
         self.evidence_ = replace(found.evidence, columns=tuple(map(str, names)))

@@ -12,7 +12,7 @@ import pandas as pd
 from hetrisk.core.numerics.cells import CellMoments, cell_moments
 from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
 from hetrisk.core.numerics.rows import FloatArray, Held, IntArray, Rows
-from hetrisk.core.reach.curve import GRID, draw
+from hetrisk.core.reach.curve import FARTHEST, GRID, draw
 from hetrisk.core.reach.residuals import Moments, residual_lines
 from hetrisk.core.result import BRIER, RMSE, NamedEnvironments, ReachCurve, SearchSettings
 from hetrisk.core.sources.levels import n_folds
@@ -74,8 +74,8 @@ def reach_curve(
 def _reaches(reach: Any) -> FloatArray:
     """(G,) reaches to draw."""
     at = np.asarray(GRID if reach is None else reach, dtype=np.float64)
-    if at.ndim != 1 or not len(at) or not (np.isfinite(at) & (at >= 0.0)).all():
-        raise ValueError(f"reach must be a list of finite numbers, none below 0; got {reach!r}.")
+    if at.ndim != 1 or not len(at) or not ((at >= 0.0) & (at <= FARTHEST)).all():
+        raise ValueError(f"reach must be a list of numbers from 0 to {FARTHEST:g}; got {reach!r}.")
     return at
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from hetrisk.core.numerics.cells import CellMoments
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.blame import left_by_all
 from hetrisk.core.reach.columns import choose_columns, take_back_path
@@ -35,6 +37,7 @@ class Choice:
     sure : whether the chosen set removes most of the regret on other rows, too.
     certificate : whether y given a set is one population in all environments.
     varies, keep : (d,) columns that are not constant, and columns that never leave.
+    groups : (d,) columns of one group leave together, those that repeat each other among them.
     """
 
     wanted: BoolArray
@@ -47,6 +50,7 @@ class Choice:
     certificate: Certificate
     varies: BoolArray
     keep: BoolArray
+    groups: IntArray
 
     @property
     def refused(self) -> bool:
@@ -84,6 +88,7 @@ def choose(
     d, reach = environments.n_columns, settings.reach
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
     keep = settings.kept(d) | ~varies
+    groups = repeats_together(environments, groups)
     found = choose_columns(environments, reach, groups, keep)
     by_all = partial(left_by_all, environments, groups=groups)
     everything = int(found.met.all(axis=1).argmax())
@@ -114,7 +119,23 @@ def choose(
         certificate=certificate,
         varies=varies,
         keep=keep,
+        groups=groups,
     )
+
+
+def repeats_together(environments: Environments, groups: IntArray) -> IntArray:
+    """(d,) groups, of which those with columns that repeat each other are one.
+
+    Which of two copies stays is a matter of rounding, and of no use: what moves stays with it.
+    """
+    among = slice(1, 1 + environments.n_columns)
+    # Standardised columns, but for a centre: their correlation.
+    mean = environments.pooled[0, among]
+    gram = environments.pooled[among, among] - np.outer(mean, mean)
+    size = np.maximum(np.diag(gram), TINY)
+    alike = gram**2 >= (1.0 - NEARLY_SINGULAR) * np.outer(size, size)
+    number: IntArray = connected_components(alike | (groups[:, None] == groups), directed=False)[1]
+    return number
 
 
 def _taken_back(

@@ -22,6 +22,8 @@ from hetrisk.core.reach.thresholds import REACH_THRESHOLDS
 from hetrisk.core.result import BRIER, ReachCurve
 
 GRID: Constant[tuple[float, ...]] = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
+# Reach at most: its square is multiplied with errors, and a difference beside it is soon rounding.
+FARTHEST: Constant[float] = 1e6
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def _evidence(
 ) -> Evidence:
     """What decided about each column; p-values corrected for the number of groups."""
     d, problem = len(support), choice.problem
-    prices = column_prices(problem.environments, support, groups, problem.reach)
+    prices = column_prices(problem.environments, support, choice.groups, problem.reach)
     return Evidence(
         prices.margin,
         prices.price,

@@ -90,7 +90,7 @@ class Facts:
     choice : the columns that regret alone would leave out.
     tests : whether, and in what, the environments differ.
     price : draws the curve of a model.
-    groups : (d,) columns of one group leave together.
+    groups : (d,) columns that the user calls one group.
     settings : of the search.
     """
 
@@ -112,8 +112,9 @@ class Facts:
     @property
     def shifting(self) -> BoolArray:
         """(d,) effects of the target whose mechanism differs, with their groups."""
-        surely = self.groups[self.tests.effects < THRESHOLDS.sure]
-        shifting: BoolArray = np.isin(self.groups, surely) & ~self.choice.keep
+        groups = self.choice.groups
+        surely = groups[self.tests.effects < THRESHOLDS.sure]
+        shifting: BoolArray = np.isin(groups, surely) & ~self.choice.keep
         return shifting
 
 
@@ -209,7 +210,7 @@ def _populations(facts: Facts) -> Iterator[tuple[PopulationSet, FloatArray | Non
         choice.met,
         choice.costs,
         problem.reach,
-        facts.groups,
+        choice.groups,
     )
     if found is not None:
         yield found, None
