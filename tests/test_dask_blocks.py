@@ -147,6 +147,24 @@ def test_negative_weight_names_the_partition():
         source.sum(moments)
 
 
+@pytest.mark.parametrize("size", [1e160, 1e-160])
+def test_weights_that_cannot_be_squared_name_the_partition(size):
+    X, y = table()
+    weight = da.from_array(np.where(np.arange(N) < 200, 1.0, size), chunks=200)
+    source = DaskBlocks(da.from_array(X, chunks=(200, 3)), da.from_array(y), weight=weight)
+    with pytest.raises(ValueError, match=r"partition [12]: sample_weight must lie between 1e-100"):
+        source.sum(moments)
+
+
+@pytest.mark.parametrize("chunks", [200, 300])
+def test_labels_of_two_kinds_are_refused(chunks):
+    X, _ = table()
+    labels = np.array([1] * 300 + ["no"] * 300, dtype=object)
+    source = DaskBlocks(da.from_array(X, chunks=(chunks, 3)), da.from_array(labels, chunks=chunks))
+    with pytest.raises(ValueError, match=r"y must hold labels of one kind, .* got 1 and 'no'"):
+        source.labels()
+
+
 def test_series_of_another_length_names_the_partition():
     X = da.ones((4, 1), chunks=2)
     y = dd.from_pandas(pd.Series([1.0, 2.0, 3.0, 4.0, 5.0]), npartitions=2)

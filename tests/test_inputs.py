@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from hetrisk import HRMClassifier, InvariantClassifier
+from hetrisk import HRMClassifier, HRMRegressor, InvariantClassifier
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.estimators.inputs import as_blocks
 
@@ -91,6 +91,54 @@ def test_targets_of_numbers():
         as_blocks(Model(), X, None)
     with pytest.warns(DataConversionWarning, match="column-vector y was passed"):
         as_blocks(Model(), X, y[:, None])
+
+
+@pytest.mark.parametrize("known", [{}, {"environments": np.arange(300) % 3}])
+@pytest.mark.parametrize("size", [1e300, 1e160, 1e101, 1e-101, 1e-160, 1e-200, 5e-324])
+def test_weights_of_any_size_are_as_good(size, known):
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((300, 3))
+    target = features[:, 0] + np.where(np.arange(300) % 3, 2.0, -2.0) * features[:, 2]
+    target += 0.3 * rng.standard_normal(300)
+    for estimator, values in ((HRMRegressor, target), (HRMClassifier, target > 0)):
+        plain = estimator().fit(features, values, sample_weight=np.ones(300), **known)
+        model = estimator().fit(features, values, sample_weight=np.full(300, size), **known)
+        assert model.verdict_reason_ == plain.verdict_reason_
+        np.testing.assert_array_equal(model.coef_, plain.coef_)
+
+
+def test_weights_that_can_be_squared_are_as_given():
+    weight = np.array([1e100, 1e-100, 0.0, 1.0, 3.0, 1e-300])
+    assert as_blocks(Model(), X, y, sample_weight=weight).weight is weight
+    scaled = as_blocks(Model(), X, y, sample_weight=10 * weight).weight
+    np.testing.assert_allclose(scaled, weight / 1e100, rtol=1e-15)
+
+
+MIXED = {
+    "numbers and text": ([1, "no"], "of one kind, all numbers or all text; got 1 and 'no'"),
+    "text and numbers": (["no", 1.5], "of one kind, all numbers or all text; got 'no' and 1.5"),
+    "truths and text": ([True, "no"], "all numbers or all text; got True and 'no'"),
+    "tuples": ([(1, 2), (2, 3)], r"numbers or text; got values such as \(1, 2\)"),
+}
+
+
+@pytest.mark.parametrize("case", MIXED)
+@pytest.mark.parametrize("estimator", [HRMClassifier, InvariantClassifier])
+def test_labels_of_several_types_are_refused_in_a_sentence(case, estimator):
+    pair, message = MIXED[case]
+    labels = np.empty(60, dtype=object)
+    labels[:] = pair * 30
+    features = np.random.default_rng(0).standard_normal((60, 2))
+    with pytest.raises(ValueError, match=f"y must hold labels.*{message}"):
+        estimator().fit(features, labels)
+
+
+@pytest.mark.parametrize("pair", [[0, 1], [False, True], [1.0, 2.0], [np.int64(3), 4]])
+def test_labels_held_as_objects_are_what_they_are(pair):
+    labels = np.array(pair * 3, dtype=object)
+    source = as_blocks(Model(), X, labels, labels=True)
+    assert source.labels().tolist() == pair
+    assert source.labels().dtype != object
 
 
 def test_targets_of_labels():

@@ -1,6 +1,7 @@
 """Parquet folders: what is read, what is refused and how it is named, what is written."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -197,6 +198,67 @@ def test_days_are_dates_among_hints(folder):
         frame(seed=i).assign(day=days).to_parquet(folder / f"part-{i}.parquet")
     (column,) = ParquetBlocks(folder, target="y", hints="day").hint_columns
     assert column.kind == "date"
+
+
+def test_labels_are_integers_of_any_size(folder):
+    small, large = np.tile(np.array([0, 7], dtype=np.uint64), 50), np.uint64(2**63)
+    for i in range(3):
+        values = small + (large if i else np.uint64(0))
+        frame(seed=i).assign(e=values).to_parquet(folder / f"part-{i}.parquet")
+    source = ParquetBlocks(folder, target="y", environments="e")
+    assert source.environment_labels.tolist() == [0, 7, 2**63, 2**63 + 7]
+    assert source.sum(lambda r: r.environments.sum(axis=0)).tolist() == [50.0, 50.0, 100.0, 100.0]
+    source = ParquetBlocks(folder, target="e", features=["a", "b"])
+    assert source.encoded(source.labels()).sum(lambda r: r.y.sum()) == 100 * (2 + 3) + 50
+
+
+DAYS = pd.Series(pd.date_range("2020-01-01", periods=50).repeat(2))
+HELD = {
+    "timestamp[us]": DAYS.dt.as_unit("us"),
+    "timestamp[ns]": DAYS.dt.as_unit("ns"),
+    "date32": DAYS.dt.date,
+    "period": DAYS.dt.to_period("D"),
+}
+
+
+@pytest.mark.parametrize("other", HELD)
+@pytest.mark.parametrize("first", HELD)
+def test_dates_of_every_type_meet_as_labels_and_as_hints(folder, first, other):
+    (folder / "part-2.parquet").unlink()
+    for i, kind in enumerate((first, other)):
+        frame(seed=i).assign(day=HELD[kind]).to_parquet(folder / f"part-{i}.parquet")
+    source = ParquetBlocks(folder, target="y", environments="day")
+    labels = source.environment_labels.astype("datetime64[D]")
+    assert labels.tolist() == DAYS.dt.date.unique().tolist()
+    assert source.sum(lambda rows: rows.environments.sum(axis=0)).tolist() == [4.0] * 50
+    (column,) = ParquetBlocks(folder, target="y", hints="day").hint_columns
+    assert column.kind == "date"
+
+
+def test_labels_in_a_zone_are_moments(folder):
+    for i in range(3):
+        zoned = DAYS.dt.tz_localize("Europe/Berlin")
+        frame(seed=i).assign(day=zoned).to_parquet(folder / f"part-{i}.parquet")
+    source = ParquetBlocks(folder, target="y", environments="day")
+    assert source.environment_labels[0] == np.datetime64("2019-12-31T23:00")
+    assert source.sum(lambda rows: rows.environments.sum(axis=0)).tolist() == [6.0] * 50
+
+
+def test_what_cannot_be_told_apart_is_no_label(folder):
+    for i in range(3):
+        frame(seed=i).assign(e=[[1, 2]] * 100).to_parquet(folder / f"part-{i}.parquet")
+    with pytest.raises(ValueError, match=r"'e' must hold labels; it holds list<.*> in file '.*-0"):
+        ParquetBlocks(folder, target="y", environments="e")
+
+
+@pytest.mark.parametrize("size", [1e160, 1e-160])
+def test_weights_that_cannot_be_squared_are_named(folder, size):
+    for i in range(3):
+        frame(seed=i).assign(w=size if i else 1.0).to_parquet(folder / f"part-{i}.parquet")
+    largest = re.escape(f"{size:g}")
+    match = rf"part-1.*, rows from 0 on: weight column 'w' must lie between .* is {largest}\."
+    with pytest.raises(ValueError, match=match):
+        ParquetBlocks(folder, target="y", weight="w").sum(lambda rows: rows.weight.sum())
 
 
 @pytest.mark.parametrize(

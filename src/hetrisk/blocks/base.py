@@ -25,10 +25,12 @@ class Blocks(ABC):
     ----------
     environment_labels : distinct labels of known environments, sorted, in the order of the
         columns of ``Rows.environments``; None where labels were not given.
+    environment_name : what these labels are called; "" where they have no name.
     hint_columns : what the columns of ``Rows.hints`` are.
     """
 
     environment_labels: np.ndarray | None = None
+    environment_name: str = ""
     hint_columns: tuple[HintColumn, ...] = ()
 
     @property
@@ -136,6 +138,7 @@ class ViewedBlocks(Blocks):
         self.transform = transform
         self._n_features = source.n_features if n_features is None else n_features
         self.environment_labels = source.environment_labels
+        self.environment_name = source.environment_name
         self.hint_columns = source.hint_columns
 
     @property

@@ -32,9 +32,18 @@ from hetrisk.blocks.base import (
     take,
 )
 from hetrisk.blocks.hints import as_frame, described, hint_matrix
-from hetrisk.blocks.labels import as_labels, check_shares, sorted_labels
+from hetrisk.blocks.labels import (
+    as_labels,
+    check_shares,
+    in_numpy,
+    name_of,
+    refuse_mixed,
+    sorted_labels,
+)
 from hetrisk.blocks.memory import ArrayBlocks
+from hetrisk.blocks.partitions import aligned, check_features, one_column, partitions
 from hetrisk.blocks.stream import single_blas_thread
+from hetrisk.blocks.weights import refuse_extreme
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 from hetrisk.core.result import HintColumn
 
@@ -75,20 +84,23 @@ class DaskBlocks(Blocks):
     ) -> None:
         # A collection kept on the workers by persist() is forgotten with its last reference.
         self._collections = (X, y, weight, environments, hints)
-        environments = _one_column(environments)
+        given = in_numpy(environments)
+        environments = one_column(given)
+        if hints is not None and not is_dask_collection(hints):
+            hints = as_frame(hints)  # with the names of its columns
         self._samples = SampleCache()
-        self._names = _check_features(X)
+        self._names = check_features(X)
         self._n_features = int(X.shape[1])
-        features = _partitions(X)
+        features = partitions(X)
         self.lengths: list[int] = _compute([delayed(len)(part) for part in features])
         if not self.n_rows:
             raise ValueError(f"X must have rows; got none in {len(features)} partition(s).")
         self._columns = {
             "X": features,
-            "y": _aligned(y, self.lengths, "y"),
-            "sample_weight": _aligned(weight, self.lengths, "sample_weight"),
-            "environments": _aligned(environments, self.lengths, "environments"),
-            "hints": _aligned(hints, self.lengths, "hints"),
+            "y": aligned(y, self.lengths, "y"),
+            "sample_weight": aligned(weight, self.lengths, "sample_weight"),
+            "environments": aligned(environments, self.lengths, "environments"),
+            "hints": aligned(hints, self.lengths, "hints"),
         }
         self._has_target = y is not None
         self.classes = None if classes is None else check_classes(classes)
@@ -97,6 +109,8 @@ class DaskBlocks(Blocks):
             labels = delayed(as_labels, pure=False)
             self._columns["environments"] = list(map(labels, self._columns["environments"]))
             self.environment_labels = sorted_labels(self._distinct("environments"))
+            # That of a dask array is the name of a task.
+            self.environment_name = "" if isinstance(given, da.Array) else name_of(given)
         elif environments is not None:
             self._n_shares = int(environments.shape[1])
         self.hint_columns = () if hints is None else self._describe_hints()
@@ -200,6 +214,7 @@ class DaskBlocks(Blocks):
         task = delayed(_labels_of, pure=False)
         found = _compute([task(i, part, name) for i, part in enumerate(self._columns[name])])
         values = np.concatenate(found)
+        refuse_mixed(name, values)
         # As a list once more: text held as objects becomes an array of text.
         return np.unique(np.asarray(values.tolist()) if values.dtype.kind == "O" else values)
 
@@ -216,67 +231,6 @@ class DaskBlocks(Blocks):
 
     def _tasks(self, task: Callable[..., Any], function: Delayed) -> list[Delayed]:
         return [delayed(task, pure=False)(function, block) for block in self._blocks().values()]
-
-
-def _check_features(X: Any) -> tuple[str, ...] | None:
-    """Raise unless X is a two-dimensional dask collection of numbers; return its names."""
-    if not is_dask_collection(X):
-        raise TypeError(f"X must be a dask array or dataframe; got {type(X).__name__}.")
-    if X.ndim != 2:
-        raise ValueError(f"X must have 2 dimensions; got {X.ndim}.")
-    if isinstance(X, da.Array):
-        if X.dtype.kind not in "biuf":
-            raise ValueError(f"X must hold numbers; got {X.dtype}.")
-        return None
-    for name, dtype in X.dtypes.items():
-        if not pd.api.types.is_numeric_dtype(dtype):
-            raise ValueError(f"column {name!r} must hold numbers; it holds {dtype}.")
-    return tuple(map(str, X.columns))
-
-
-def _partitions(collection: Any) -> list[Delayed]:
-    """Return the partitions by rows: all columns of an array in one chunk."""
-    if isinstance(collection, da.Array) and collection.ndim == 2:
-        collection = collection.rechunk({1: -1})
-    parts = collection.to_delayed()
-    return parts.ravel().tolist() if isinstance(parts, np.ndarray) else list(parts)
-
-
-def _aligned(value: Any, lengths: list[int], name: str) -> list[Any]:
-    """Split a column into the partitions of X; None stays None in each."""
-    if value is None:
-        return [None] * len(lengths)
-    if not is_dask_collection(value):
-        values = np.asarray(value)
-        if len(values) != sum(lengths):
-            raise ValueError(
-                f"{name} must have length n_samples={sum(lengths)}; got {len(values)}."
-            )
-        return [delayed(part) for part in np.split(values, np.cumsum(lengths)[:-1])]
-    if isinstance(value, da.Array) and not np.isnan(value.shape[0]):
-        if value.shape[0] != sum(lengths):
-            raise ValueError(
-                f"{name} must have length n_samples={sum(lengths)}; got {value.shape[0]}."
-            )
-        value = value.rechunk({0: tuple(lengths)})
-    parts = _partitions(value)
-    if len(parts) != len(lengths):
-        raise ValueError(
-            f"{name} must have the partitions of X ({len(lengths)} of them); got {len(parts)}."
-        )
-    return parts
-
-
-def _one_column(environments: Any) -> Any:
-    """Labels (n,), also where they are one column, or else (n, K) responsibilities."""
-    if environments is None:
-        return None
-    if not is_dask_collection(environments):
-        environments = np.asarray(environments)
-    if environments.ndim == 1 or environments.shape[1] != 1:
-        return environments
-    columns = getattr(environments, "columns", None)
-    return environments[:, 0] if columns is None else environments[columns[0]]
 
 
 def _compute(tasks: Sequence[Delayed]) -> list[Any]:
@@ -314,6 +268,7 @@ def _rows(
     sample_weight = np.ones(n) if weight is None else _numbers(weight, n, "sample_weight", number)
     if sample_weight.min(initial=0.0) < 0:
         raise ValueError(f"partition {number}: sample_weight must not be negative.")
+    refuse_extreme(sample_weight, f"partition {number}: sample_weight")
     return Rows(
         features,
         target,
@@ -358,6 +313,7 @@ def _labels_of(number: int, values: Any, name: str) -> np.ndarray:
     missing = np.flatnonzero(pd.isna(labels))
     if len(missing):
         raise ValueError(f"partition {number}: {name} is missing in row {missing[0]}.")
+    refuse_mixed(f"partition {number}: {name}", labels)
     return np.unique(labels)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,8 +59,17 @@ _DATES = ("date", "datetime", "datetime64")
 _SPANS = ("timedelta", "timedelta64")
 
 
+def is_period(kind: Any) -> bool:
+    """Whether a type of Arrow holds periods of pandas."""
+    return getattr(kind, "extension_name", "") == "pandas.period"
+
+
 def plain(values: pd.Series) -> pd.Series:
     """Dates of any library as datetime64 without a zone, spans of time as days; others as given."""
+    if isinstance(values.dtype, pd.ArrowDtype) and is_period(values.dtype.pyarrow_dtype):
+        # Of pandas' own periods Arrow knows only that they are integers.
+        periods = values.array.__arrow_array__().to_pandas()
+        values = periods.set_axis(values.index).rename(values.name)
     held = values
     if isinstance(values.dtype, pd.CategoricalDtype):
         held = pd.Series(values.dtype.categories)

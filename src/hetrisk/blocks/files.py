@@ -7,6 +7,7 @@ two passes over the rows, a page that cannot be decoded, a value that is missing
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from hetrisk.blocks.dates import is_period
 from hetrisk.core.numerics.rows import FloatArray
+
+# Arrow learns what pandas' periods are, rather than integers, when the first of them are made.
+pa.array(pd.array([], dtype=pd.PeriodDtype("D")))
 
 SUFFIXES = (".parquet", ".pq", ".parq")
 STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
@@ -31,14 +36,16 @@ FOOTER_THREADS = 8  # footers are small reads that wait on the disk, not on the 
 class ParquetPart:
     """One file: its path, its Arrow schema and the number of rows of each row group.
 
-    ``stamp`` is what the file system said when the file was opened: another modification time,
-    size or inode later means other rows, though their number may be the same.
+    ``categories`` are the columns of numbers that were categories when they were written. ``stamp``
+    is what the file system said when the file was opened: another modification time, size or inode
+    later means other rows, though their number may be the same.
     """
 
     path: Path
     schema: pa.Schema
     group_rows: tuple[int, ...]
     stamp: tuple[int, int, int]
+    categories: frozenset[str] = frozenset()
 
     @property
     def n_rows(self) -> int:
@@ -92,7 +99,23 @@ def _open_part(path: Path) -> ParquetPart:
         repeated = sorted({n for n in schema.names if schema.names.count(n) > 1})
         if repeated:
             raise ValueError(f"file '{path}' has more than one column named {repeated[0]!r}.")
-        return ParquetPart(path, schema, _group_rows(file), stamp)
+        return ParquetPart(path, schema, _group_rows(file), stamp, _categories(file))
+
+
+def _categories(file: pq.ParquetFile) -> frozenset[str]:
+    """Columns of numbers that were categories, by Arrow's note in the file: Parquet forgets it."""
+    noted = (file.metadata.metadata or {}).get(b"ARROW:schema")
+    if noted is None:
+        return frozenset()
+    try:
+        fields = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(noted)))
+    except (pa.ArrowException, OSError, ValueError):  # a note may be broken
+        return frozenset()
+    return frozenset(
+        field.name
+        for field in fields
+        if pa.types.is_dictionary(field.type) and is_number(field.type.value_type)
+    )
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
@@ -133,6 +156,12 @@ def check_columns(
                     f"column {name!r} must hold numbers; it holds {found} in file '{part.path}'."
                 )
     for name in label:
+        for part in parts:
+            found = part.schema.field(name).type
+            if not _is_label(found):
+                raise ValueError(
+                    f"column {name!r} must hold labels; it holds {found} in file '{part.path}'."
+                )
         kinds = [_label_kind(part.schema.field(name).type) for part in parts]
         for part, kind in zip(parts, kinds, strict=True):
             if kind != kinds[0]:
@@ -163,8 +192,21 @@ def is_number(kind: pa.DataType) -> bool:
     )
 
 
+def is_date(kind: pa.DataType) -> bool:
+    """Whether values of this Arrow type are dates or times."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or is_period(kind))
+
+
+def _is_label(kind: pa.DataType) -> bool:
+    """Whether values of this Arrow type can be told apart one by one."""
+    nested, unknown = pa.types.is_nested(kind), isinstance(kind, pa.BaseExtensionType)
+    return is_date(kind) or not (nested or unknown)
+
+
 def _label_kind(kind: pa.DataType) -> str:
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if is_date(plain):
+        return "date"
     if pa.types.is_boolean(plain):
         return "bool"
     if is_number(plain):
@@ -261,7 +303,7 @@ def codes(
     """Return a column of labels as positions in ``classes``."""
     column = plain_labels(batch, name, part, row)
     try:
-        known = pa.array(classes.tolist()).cast(column.type)
+        known = pa.array(classes).cast(column.type)
     except pa.ArrowException as error:
         raise ValueError(
             f"classes must be values of column {name!r}, which holds {column.type}; "

@@ -2,8 +2,9 @@
 
 Numbers stay as they are, spans of time among them as days; dates, also those written as text in
 one format (`hetrisk.blocks.dates`), become days since 1970; everything else becomes the position
-of its text among the levels of its column. What is missing is NaN; a level too rare to be told
-apart has position -1.
+of its text among the levels of its column, and so do whole numbers that are names, by what the
+column is called (`hetrisk.blocks.names`). What is missing is NaN; a level too rare to be told apart
+has position -1.
 """
 
 from __future__ import annotations
@@ -24,17 +25,22 @@ from hetrisk.blocks.dates import (
     text_days,
     told_of,
 )
+from hetrisk.blocks.names import are_codes
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.result import HintColumn
 
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
 MOST_LEVELS = 10_000  # of a category that are told apart: those with the most rows
+WHOLE = 2.0**53  # beyond it two integers may be one as float64
+_CODES = "codes"  # whole numbers that are a category, by what their column is called
 
 
 def as_frame(hints: Any) -> pd.DataFrame:
     """Hints as named columns, from an array, a Series or a frame (pandas or polars)."""
     if hasattr(hints, "to_pandas"):
         hints = hints.to_pandas()
+    if isinstance(hints, pd.Index):
+        hints = pd.Series(hints)
     if isinstance(hints, pd.Series):
         # A Series of polars without a name is called "".
         return hints.to_frame("hint" if hints.name is None or hints.name == "" else hints.name)
@@ -57,10 +63,15 @@ def hint_kind(values: pd.Series) -> str:
     return "number" if pd.api.types.is_numeric_dtype(values.dtype) else "category"
 
 
+def _is_number(values: pd.Series) -> bool:
+    """Whether a column holds numbers, of whatever type."""
+    return pd.api.types.infer_dtype(values, skipna=True) in _NUMBERS
+
+
 def _held(values: pd.Series) -> pd.Series:
     """Dates and spans as `plain` has them, and numbers as numbers, whatever type holds them."""
     values = plain(values)
-    if pd.api.types.infer_dtype(values, skipna=True) in _NUMBERS:
+    if _is_number(values):
         return pd.to_numeric(values.astype(object), errors="coerce").astype(np.float64)
     return values
 
@@ -71,9 +82,29 @@ def hint_levels(values: pd.Series) -> Counter[str]:
     return Counter(dict(zip(counts.index.astype(str), counts.tolist(), strict=True)))
 
 
+def _spelled(given: pd.Series, values: pd.Series) -> pd.Series:
+    """Whole numbers as text without a point, whatever type holds them; ``values`` are `_held`."""
+    exact = given.astype(object) if _is_number(given) else values
+    return exact.map({number: str(int(number)) for number in exact.dropna().unique()})
+
+
+def _alike(given: pd.Series, values: pd.Series) -> str:
+    """Two integers that are one number as `_held` has them, if there are any."""
+    beyond = (values.abs() > WHOLE).to_numpy()
+    if not beyond.any() or not _is_number(given):
+        return ""
+    exact = given.astype(object)[beyond].drop_duplicates()
+    numbers = exact.astype(np.float64)
+    again = numbers.duplicated()
+    if not again.any():
+        return ""
+    one, other = exact[numbers == numbers[again].iloc[0]].iloc[:2]
+    return f"{one} and {other}"
+
+
 def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
     """(n,) values of a hint as numbers."""
-    values = _held(values)
+    given, values = values, _held(values)
     if column.kind == "date" and are_dates(values):
         return days(values)
     missing = values.isna().to_numpy()
@@ -86,6 +117,8 @@ def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
                 f"hint {column.name!r} must be finite or missing; got an infinite value."
             )
         return numbers
+    if hint_kind(values) == "number":  # it is a category by its name
+        values = _spelled(given, values)
     text = values.astype("string").fillna("").to_numpy(object)
     if column.kind == "date":
         place, texts = pd.factorize(text)
@@ -98,33 +131,74 @@ def described(
     name: str, position: int, parts: Callable[[], Iterable[pd.Series]], n_rows: int
 ) -> HintColumn:
     """Describe a column of hints from its parts, visited once."""
-    kinds: set[str] = set()
-    levels, forms, further = Counter[str](), tuple(DATE_FORMATS), False
-    missing = 0
-    for values in map(_held, parts()):
-        missing += int(values.isna().sum())
-        if values.isna().all():
-            continue
-        kinds.add(hint_kind(values))
-        if kinds == {"category"}:
-            own = hint_levels(values)
-            forms = forms_of(list(own), forms)
-            levels.update(own)
-            # Twice as many are counted, so that most parts need not sort them.
-            if len(levels) > 2 * MOST_LEVELS:
-                levels, further = Counter(dict(_largest(levels))), True
-    if missing == n_rows:
+    seen = _Seen(name)
+    for values in parts():
+        seen.add(values)
+    if seen.missing == n_rows:
         raise ValueError(f"hint {name!r} holds no value: all {n_rows} are missing.")
-    if len(kinds) > 1:
-        raise ValueError(f"hint {name!r} must hold one kind of value; got {sorted(kinds)}.")
-    kind = kinds.pop()
+    kind, levels, missing = seen.kind(), seen.levels, seen.missing > 0
+    if kind not in ("category", _CODES):
+        return HintColumn(name, kind, position, (), missing)
     dated = told_of(levels)
-    if dated and forms:
-        absent = missing > 0 or len(dated) < len(levels)
-        return HintColumn(name, "date", position, (), absent, form=forms[0])
-    further = further or len(levels) > MOST_LEVELS
+    if kind == "category" and dated and seen.forms:
+        absent = missing or len(dated) < len(levels)
+        return HintColumn(name, "date", position, (), absent, form=seen.forms[0])
+    further = seen.further or len(levels) > MOST_LEVELS
     known = tuple(sorted(level for level, _ in _largest(levels)))
-    return HintColumn(name, kind, position, known, missing > 0, further)
+    return HintColumn(name, "category", position, known, missing, further)
+
+
+class _Seen:
+    """What the parts of a column of hints hold, added one after the other."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.missing = name, 0
+        self.kinds: set[str] = set()
+        self.levels, self.further = Counter[str](), False
+        self.forms = tuple(DATE_FORMATS)
+        self.alike = ""
+
+    def add(self, given: pd.Series) -> None:
+        """Look at a further part."""
+        values = _held(given)
+        self.missing += int(values.isna().sum())
+        if values.isna().all():
+            return
+        kind = hint_kind(values)
+        if kind == "number":
+            self.alike = self.alike or _alike(given, values)
+            if are_codes(self.name, values.dropna().to_numpy(np.float64)):
+                kind = _CODES
+        self.kinds.add(kind)
+        if self.kinds == {"category"}:
+            own = hint_levels(values)
+            self.forms = forms_of(list(own), self.forms)
+            self._count(own)
+        elif self.kinds == {_CODES}:
+            self._count(hint_levels(_spelled(given, values)))
+
+    def _count(self, own: Counter[str]) -> None:
+        self.levels.update(own)
+        # Twice as many are counted, so that most parts need not sort them.
+        if len(self.levels) > 2 * MOST_LEVELS:
+            self.levels, self.further = Counter(dict(_largest(self.levels))), True
+
+    def kind(self) -> str:
+        """What all parts hold together."""
+        kinds = self.kinds
+        if len(kinds) > 1:  # where some numbers are not whole none is a name
+            kinds = {"number" if kind == _CODES else kind for kind in kinds}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"hint {self.name!r} must hold one kind of value; got {sorted(kinds)}."
+            )
+        (kind,) = kinds
+        if kind == "number" and self.alike:
+            raise ValueError(
+                f"hint {self.name!r} must hold numbers that float64 tells apart; got {self.alike}. "
+                "Subtract the smallest from all, or pass them as text."
+            )
+        return kind
 
 
 def _largest(levels: Counter[str]) -> list[tuple[str, int]]:

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hetrisk.blocks.dates import are_dates, forms_of, iso, plain, text_moments
+from hetrisk.blocks.names import are_codes
 from hetrisk.core.numerics.rows import FloatArray
 
 SUM_TOLERANCE = 1e-6  # a row of responsibilities may miss a sum of one by this much
+
+
+def in_numpy(given: Any) -> Any:
+    """Columns of Arrow, or held by it in pandas, as numpy can read them; anything else as it is."""
+    # By name: Arrow need not be installed.
+    if type(given).__module__.split(".")[0] == "pyarrow":
+        given = given.to_pandas()
+    if isinstance(given, pd.DataFrame) and given.shape[1] == 1:
+        given = given.iloc[:, 0]
+    return plain(given) if isinstance(given, pd.Series) else given
+
+
+def name_of(given: Any) -> str:
+    """What labels are called, as a Series or a frame of one column; "" where they have no name."""
+    names = list(getattr(given, "columns", ()))
+    name = names[0] if len(names) == 1 else getattr(given, "name", None)
+    return "" if name is None else str(name)
 
 
 def as_labels(given: Any) -> np.ndarray:
@@ -33,6 +52,28 @@ def quoted(label: object) -> str:
     if isinstance(label, pd.Timestamp | np.datetime64):
         return repr(shown(label))
     return repr(label.item() if isinstance(label, np.generic) else label)
+
+
+def refuse_mixed(name: str, labels: np.ndarray) -> None:
+    """Refuse labels, none missing, some of which are numbers and some text: they have no order."""
+    if labels.dtype != object:
+        return
+    kinds: dict[str, type] = {}
+    for held in dict.fromkeys(map(type, labels.tolist())):
+        kinds.setdefault(_kind_of(held), held)
+    if len(kinds) > 1:
+        got = [quoted(next(x for x in labels if type(x) is held)) for held in kinds.values()]
+        raise ValueError(
+            f"{name} must hold labels of one kind, all numbers or all text; got {got[0]} and "
+            f"{got[1]}."
+        )
+
+
+def _kind_of(held: type) -> str:
+    """What labels of a type are, as far as two of them can be compared."""
+    if issubclass(held, str):
+        return "text"
+    return "number" if issubclass(held, Number | np.bool) else held.__name__
 
 
 def in_order(values: pd.Series) -> pd.Series:
@@ -65,11 +106,16 @@ def sorted_labels(labels: np.ndarray) -> np.ndarray:
     return labels[np.argsort(values, kind="stable")]
 
 
-def have_order(values: pd.Series) -> bool:
-    """Whether labels that `in_order` has returned stand in an order that means something."""
-    if pd.api.types.is_bool_dtype(values.dtype):
+def have_order(values: pd.Series, name: str = "") -> bool:
+    """Whether labels that `in_order` has returned stand in an order that means something.
+
+    Whole numbers have none where they are names, by what they are called.
+    """
+    if are_dates(values):
+        return True
+    if pd.api.types.is_bool_dtype(values.dtype) or not pd.api.types.is_numeric_dtype(values.dtype):
         return False
-    return bool(pd.api.types.is_numeric_dtype(values.dtype) or are_dates(values))
+    return not are_codes(name, values.to_numpy(np.float64))
 
 
 def check_shares(given: np.ndarray) -> FloatArray:

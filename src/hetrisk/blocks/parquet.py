@@ -29,6 +29,7 @@ from hetrisk.blocks.hints import described, hint_matrix
 from hetrisk.blocks.labels import sorted_labels
 from hetrisk.blocks.schema import common_schema
 from hetrisk.blocks.stream import in_order, read_ahead
+from hetrisk.blocks.weights import refuse_extreme
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
@@ -113,6 +114,7 @@ class ParquetBlocks(Blocks):
         self._check()
         if environments is not None:
             self.environment_labels = sorted_labels(self._environment_names())
+            self.environment_name = environments
         self.hint_columns = tuple(
             described(name, i, partial(self._hint_parts, name), self.n_rows)
             for i, name in enumerate(self.hints)
@@ -276,10 +278,14 @@ class ParquetBlocks(Blocks):
             return take(self._rows(part, row, batch), index)
 
     def _rows(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> Rows:
+        weights = self._weights(part, row, batch)
+        if self.weight is not None:
+            what = f"{part.place(row)}, rows from {row} on: weight column {self.weight!r}"
+            refuse_extreme(weights, what)
         return Rows(
             self._features(part, row, batch),
             self._targets(part, row, batch),
-            self._weights(part, row, batch),
+            weights,
             self._environments(part, row, batch),
             self._hints(part, row, batch),
             self._first_rows[part.path] + row,
@@ -333,7 +339,11 @@ class ParquetBlocks(Blocks):
     def _hint(
         self, part: files.ParquetPart, row: int, batch: pa.RecordBatch, name: str
     ) -> pd.Series:
-        values: pd.Series = batch.column(name).to_pandas(date_as_object=False)
+        column = batch.column(name)
+        if name in self._common.categories:
+            column = column.dictionary_encode()
+        # Integers stay what they are where some are missing: float64 does not hold all of them.
+        values: pd.Series = column.to_pandas(date_as_object=False, integer_object_nulls=True)
         return values
 
     def _hint_parts(self, name: str) -> Iterator[pd.Series]:
@@ -352,5 +362,7 @@ class ParquetBlocks(Blocks):
             found = new if found is None else files.union(found, new)
             check_number_of_labels(column, len(found))
         assert found is not None  # there is at least one row: checked when the files were opened
-        values: np.ndarray = np.asarray(found.to_pylist())
+        # As a list once more: text held as objects becomes an array of text.
+        text = pa.types.is_string(found.type)
+        values = np.asarray(found.to_pylist()) if text else found.to_numpy(zero_copy_only=False)
         return np.sort(values)

@@ -2,7 +2,8 @@
 
 A column is part of the table if every file has it, in whatever order, and its types meet:
 numbers of any width (truths included) as numbers, text however it is encoded as text, dates and
-times as times. What is left outside is named, with the files that disagree.
+times as times, periods as the times they start at. What is left outside is named, with the files
+that disagree.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hetrisk.blocks.files import STRINGS, ParquetPart, is_number
+from hetrisk.blocks.dates import is_period, plain
+from hetrisk.blocks.files import STRINGS, ParquetPart, is_date, is_number
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,12 @@ class CommonSchema:
     ----------
     schema : the columns of the table, in the order of the first file, with the types they meet in.
     outside : columns that are not part of it, and why, as a clause that names files.
+    categories : columns of numbers that were categories in every file that holds any.
     """
 
     schema: pa.Schema
     outside: dict[str, str]
+    categories: frozenset[str] = frozenset()
 
     def conform(self, table: pa.Table) -> pa.Table:
         """Return the rows of one file with the columns and types of the whole table."""
@@ -47,7 +51,7 @@ class CommonSchema:
 
 def common_schema(parts: Sequence[ParquetPart]) -> CommonSchema:
     """Find what files have in common."""
-    fields, outside = [], {}
+    fields, outside, categories = [], {}, set()
     names = dict.fromkeys(name for part in parts for name in part.schema.names)
     for name in names:
         lacking = [part for part in parts if name not in part.schema.names]
@@ -60,7 +64,9 @@ def common_schema(parts: Sequence[ParquetPart]) -> CommonSchema:
             outside[name] = _disagreement(parts, kinds)
         else:
             fields.append(pa.field(name, meeting))
-    return CommonSchema(pa.schema(fields), outside)
+        if all(name in p.categories or pa.types.is_null(p.schema.field(name).type) for p in parts):
+            categories.add(name)
+    return CommonSchema(pa.schema(fields), outside, frozenset(categories))
 
 
 def _disagreement(parts: Sequence[ParquetPart], kinds: Sequence[pa.DataType]) -> str:
@@ -76,8 +82,7 @@ def _disagreement(parts: Sequence[ParquetPart], kinds: Sequence[pa.DataType]) ->
 
 def _meeting(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     """Return the type all of these become without being interpreted, or None."""
-    plain = [k.value_type if pa.types.is_dictionary(k) else k for k in kinds]
-    held = [kind for kind in plain if not pa.types.is_null(kind)]
+    held = [kind for kind in map(_undressed, kinds) if not pa.types.is_null(kind)]
     if not held:
         return pa.null()
     if all(kind == held[0] for kind in held):
@@ -89,12 +94,22 @@ def _meeting(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     if all(is_number(kind) for kind in held):
         return pa.float64()
     zones = {kind.tz for kind in held if pa.types.is_timestamp(kind)}
-    if all(pa.types.is_timestamp(k) or pa.types.is_date(k) for k in held) and len(zones) < 2:
+    if all(map(is_date, held)) and len(zones) < 2:
         return pa.timestamp("us", tz=zones.pop() if zones else None)
     return None
 
 
+def _undressed(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values of a dictionary, or of the times that periods start at."""
+    if is_period(kind):
+        return pa.timestamp("us")
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if is_period(column.type):
+        starts = pa.array(plain(column.to_pandas()), pa.timestamp("us"), from_pandas=True)
+        column = pa.chunked_array([starts])
     if pa.types.is_dictionary(column.type):
         column = pa.chunked_array(
             [chunk.dictionary_decode() for chunk in column.chunks], type=column.type.value_type

@@ -28,6 +28,8 @@ from sklearn.utils.validation import (
 
 from hetrisk import blocks
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
+from hetrisk.blocks.labels import refuse_mixed
+from hetrisk.blocks.weights import scaled
 from hetrisk.core.numerics.rows import FloatArray, Rows
 from hetrisk.estimators.frames import completed, encoded
 
@@ -96,6 +98,7 @@ def as_blocks(
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("sample_weight must have a positive entry; got all zeros.")
+        weight = scaled(weight)
     return ArrayBlocks(X, y, weight, environments)
 
 
@@ -155,8 +158,22 @@ def _labels(y: Any) -> np.ndarray:
         raise ValueError(
             f"Input y contains NaN, None or infinity in place of labels ({len(missing)} missing)."
         )
+    labels = _of_one_type(labels)
     check_classification_targets(labels)
     return labels
+
+
+def _of_one_type(labels: np.ndarray) -> np.ndarray:
+    """Labels held as objects, as an array of the type they are; others as they are."""
+    if labels.dtype != object or not len(labels):
+        return labels
+    refuse_mixed("y", labels)
+    if isinstance(labels[0], str):
+        return labels
+    plain: np.ndarray = pd.Series(labels).infer_objects().to_numpy()
+    if plain.dtype == object:
+        raise ValueError(f"y must hold labels, numbers or text; got values such as {labels[0]!r}.")
+    return plain
 
 
 def _learn_columns(estimator: BaseEstimator, source: Blocks, reset: bool) -> None:

@@ -14,7 +14,16 @@ import pandas as pd
 
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.blocks.hints import as_frame, described, hint_numbers
-from hetrisk.blocks.labels import as_labels, check_shares, have_order, in_order, quoted, shown
+from hetrisk.blocks.labels import (
+    as_labels,
+    check_shares,
+    have_order,
+    in_numpy,
+    in_order,
+    name_of,
+    quoted,
+    shown,
+)
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.result import HintColumn, NamedEnvironments
 from hetrisk.estimators.memberships import (
@@ -52,10 +61,11 @@ def read_side(environments: Any, hints: Any, n_rows: int) -> SideInformation:
     labels, shares = None, None
     listed: Listed = ()
     if environments is not None:
-        given = one_column(np.asarray(environments))
+        held = in_numpy(environments)
+        given = one_column(np.asarray(held))
         check_length("environments", given, n_rows)
         if given.ndim == 1:
-            codes, labels, listed = _named(given)
+            codes, labels, listed = _named(given, name_of(held))
             columns.append(codes)
         else:
             shares = check_shares(given)
@@ -75,7 +85,8 @@ def side_of(rows: Blocks) -> SideInformation:
     if names is not None:
         _check_labels(names, rows.n_rows)
         ordered = in_order(pd.Series(names))
-        labels = NamedEnvironments(tuple(map(shown, ordered)), None, have_order(ordered))
+        means_order = have_order(ordered, rows.environment_name)
+        labels = NamedEnvironments(tuple(map(shown, ordered)), None, means_order)
     elif rows.n_shares:
         labels = _numbered(rows.n_shares)
     return SideInformation(labels=labels, hints=rows.hint_columns)
@@ -98,7 +109,7 @@ def _check_labels(names: Any, n_rows: int) -> None:
         )
 
 
-def _named(given: np.ndarray) -> tuple[FloatArray, NamedEnvironments, Listed]:
+def _named(given: np.ndarray, name: str) -> tuple[FloatArray, NamedEnvironments, Listed]:
     """Codes of the rows, the labels in order, and name and share of each as it was written."""
     values = pd.Series(as_labels(given), copy=False)
     check_named(values, " (As hints=, missing values are allowed.)")
@@ -107,7 +118,7 @@ def _named(given: np.ndarray) -> tuple[FloatArray, NamedEnvironments, Listed]:
     _check_labels(found[held], len(values))
     # What the labels are is asked of each once, not of every row.
     place, levels = pd.factorize(in_order(pd.Series(found[held])), sort=True)
-    labels = NamedEnvironments(tuple(map(shown, levels)), 0, have_order(pd.Series(levels)))
+    labels = NamedEnvironments(tuple(map(shown, levels)), 0, have_order(pd.Series(levels), name))
     lookup = np.zeros(len(found))
     lookup[held] = place
     listed = listed_shares(np.asarray(found[held]), counts[held])

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.blocks.dates import COMPACT, DATE_FORMATS, forms_of
+from hetrisk.blocks.names import names_kinds, names_things, says_code
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.tables.cells import Cells
 from hetrisk.tables.columns import (
@@ -45,22 +46,9 @@ _IDENTIFIER_CAMEL = re.compile(r"[a-z](Id|ID)$")
 _ALWAYS_IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid)([\W_]|$)", re.I)
 # Of rows: whatever a table of a dozen rows holds under such a name.
 _ROW_NAME = re.compile(r"(^|[\W_])(id|uuid|guid|row|row_?(id|name|nr|num|number)s?)$", re.I)
-_LIKELY_IDENTIFIER = re.compile(
-    r"^(id|pid|idcode|idnum|nr|no|seqn?|person|individual|subject)$|[a-z]{3}id$"
-)
 # One row a year: it counts the rows, and is the time.
 _YEAR_NAME = re.compile(r"(^|[\W_])(years?|yr|jahr|ann[eé]e|anno|año)([\W_]|$)", re.I)
 FEWEST_IDENTIFIED = 20  # rows in which numbers that differ are no accident
-_ENDS_IN_ID = ("paid", "valid", "acid", "uid", "solid", "brid", "grid", "lipid", "oid", "covid")
-_CODE_NAME = re.compile(r"(^|[\W_])(zip|zipcode|postcode|postal|code)([\W_]|$)", re.I)
-# Whole numbers under such a name mostly stand for words, in an order that means nothing.
-_LIKELY_CODE = re.compile(
-    r"(^|[\W_])(mode|type|kind|class|category|cat|group|grp|cluster|species|brand|make|model|"
-    r"region|state|country|county|district|ward|site|sector|industry|ind|sic|naics|occupation|"
-    r"occ|race|ethnicity|religion|marital|status|method|treatment|arm|cohort|channel|segment|"
-    r"dept|department|shop|store|batch)([\W_0-9]|$)",
-    re.I,
-)
 FEWEST_CODES, MOST_CODES = 3, 50
 SENTINELS = frozenset({98.0, 99.0, 998.0, 999.0, 9999.0, -9.0, -99.0, -999.0})
 _LEADING_ZERO = re.compile(r"0[0-9]+")
@@ -205,7 +193,7 @@ def _code(cells: Cells) -> Decision | None:
     _, levels = cells.levels()
     zeros = cells.is_text and any(_LEADING_ZERO.fullmatch(level) for level in levels)
     digits = all(level.isdigit() for level in levels)
-    if not digits or not (zeros or _CODE_NAME.search(cells.name)):
+    if not digits or not (zeros or says_code(cells.name)):
         return None
     decision, notes = _category(cells)
     why = "leading zeros" if zeros else "its name"
@@ -259,18 +247,12 @@ def looks_like_a_code(cells: Cells) -> bool:
     distinct = distinct[np.isfinite(distinct)]
     if not FEWEST_CODES <= len(distinct) <= MOST_CODES or (distinct != np.rint(distinct)).any():
         return False
-    if _LIKELY_CODE.search(cells.name):
+    if names_kinds(cells.name):
         return True
     # 1, 2, 3, 9 is an ordinary count; 1, 2, 3, 99 has a value that means "unknown".
     ordinary = np.asarray([value for value in distinct if value not in SENTINELS])
     far = len(ordinary) < len(distinct) and len(ordinary) >= FEWEST_CODES
     return bool(far and np.abs(ordinary).max() <= MOST_CODES // 2)
-
-
-def names_things(name: str) -> bool:
-    """Whether numbers in a column of that name are names: of persons, places or kinds."""
-    likely = _LIKELY_IDENTIFIER.search(name.lower()) and not name.lower().endswith(_ENDS_IN_ID)
-    return bool(likely or _LIKELY_CODE.search(name) or _CODE_NAME.search(name))
 
 
 def looks_like_an_identifier(cells: Cells) -> bool:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hetrisk.blocks.names import are_codes
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import DateColumn, Note, NumberColumn, TimeColumn
 from hetrisk.tables.errors import TableError, counted, listed, quoted, shown
-from hetrisk.tables.inference import names_things, understand
+from hetrisk.tables.inference import understand
 from hetrisk.tables.notation import Notation
 
 ENVIRONMENT, HINT, WEIGHT = "environment", "hint", "weight"
@@ -161,8 +162,7 @@ def _names(cells: Cells) -> np.ndarray:
 
 def _are_codes(cells: Cells) -> bool:
     """Whether whole numbers are names, by what they are called: they have no order then."""
-    values = cells.numbers()[~cells.missing]
-    return names_things(cells.name) and bool((values == np.rint(values)).all())
+    return are_codes(cells.name, cells.numbers()[~cells.missing])
 
 
 def _numbered(cells: Cells) -> np.ndarray:

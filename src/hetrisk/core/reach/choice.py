@@ -134,8 +134,8 @@ def repeats_together(environments: Environments, groups: IntArray) -> IntArray:
     gram = environments.pooled[among, among] - np.outer(mean, mean)
     size = np.maximum(np.diag(gram), TINY)
     alike = gram**2 >= (1.0 - NEARLY_SINGULAR) * np.outer(size, size)
-    number: IntArray = connected_components(alike | (groups[:, None] == groups), directed=False)[1]
-    return number
+    joined = connected_components(alike | (groups[:, None] == groups), directed=False)[1]
+    return np.asarray(joined, dtype=np.int64)
 
 
 def _taken_back(
