@@ -8,7 +8,10 @@ from sklearn.preprocessing import StandardScaler
 
 from hetrisk import HRMClassifier, HRMRegressor
 from hetrisk.blocks import ArrayBlocks
+from hetrisk.core.numerics.cells import folds
 from hetrisk.core.numerics.families import Bernoulli, Multinomial
+from hetrisk.core.numerics.rows import Rows
+from hetrisk.core.reach.brier import out_of_fold_brier
 from hetrisk.estimators.final import plain_fit
 
 
@@ -23,6 +26,11 @@ def table(n=600, seed=0):
     return X, y, shop
 
 
+def with_gaps(shop):
+    """A hint that three rows lack, too few for a level of their own."""
+    return np.where(np.arange(len(shop)) % 200 == 7, None, shop)
+
+
 def responsibilities(shop):
     return (shop[:, None] == np.unique(shop)).astype(float)
 
@@ -31,6 +39,7 @@ SOURCES = {
     "named": lambda shop: {"environments": shop},
     "shares": lambda shop: {"environments": responsibilities(shop)},
     "hinted": lambda shop: {"hints": shop},
+    "hinted with gaps": lambda shop: {"hints": with_gaps(shop)},
     "nothing": lambda shop: {},
 }
 
@@ -46,7 +55,7 @@ def test_rows_in_no_environment_are_fitted_all_the_same(source):
     np.testing.assert_allclose(model.intercept_, plain.intercept_, atol=1e-9)
 
 
-@pytest.mark.parametrize("source", ["named", "shares", "hinted"])
+@pytest.mark.parametrize("source", ["named", "shares", "hinted", "hinted with gaps"])
 def test_rows_in_no_environment_are_fitted_where_columns_leave(source):
     X, y, shop = table()
     y = y + 3.0 * X[:, 2] * ((shop == "a") * 1.0 - (shop == "b"))
@@ -100,3 +109,33 @@ def test_labels_have_the_same_model_whatever_blocks_the_rows_come_in(seed):
     family = Bernoulli() if seed % 2 else Multinomial(3)
     coef = [plain_fit(blocks, family)[0] for blocks in (one, many)]
     np.testing.assert_allclose(coef[0], coef[1], atol=1e-10)
+
+
+def test_what_environments_are_told_of_plain_erm_is_its_own_error():
+    X, y, shop = table()
+    y = y + 3.0 * X[:, 2] * ((shop == "a") * 1.0 - (shop == "b"))
+    model = HRMRegressor().fit(X, y, environments=shop)
+    plain = LinearRegression().fit(X, y)
+    summary = model.environment_summary_
+    for k, name in enumerate(model.environment_labels_):
+        rows = shop == name
+        error = np.sqrt(np.mean((plain.predict(X[rows]) - y[rows]) ** 2))
+        ours = np.sqrt(np.mean((model.predict(X[rows]) - y[rows]) ** 2))
+        assert summary.risk_erm[k] == pytest.approx(error, rel=1e-8)
+        assert summary.risk[k] == pytest.approx(ours, rel=1e-8)
+
+
+def test_the_error_out_of_fold_is_that_of_the_model_handed_over():
+    """Rare labels: a penalty on the intercept would show in the curve, too."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 2))
+    labels = (rng.random(1500) < 1.0 / (1.0 + np.exp(5.0 - X[:, 0]))).astype(float)
+    rows = Rows(X, labels, np.ones(1500))
+    fold, chance = folds(rows, 5), np.empty(1500)
+    for k in range(5):
+        peer = LogisticRegression(C=1500.0 / (fold != k).sum(), tol=1e-10)
+        chance[fold == k] = peer.fit(X[fold != k], labels[fold != k]).predict_proba(X[fold == k])[
+            :, 1
+        ]
+    expected = np.mean((chance - labels) ** 2)
+    assert out_of_fold_brier(rows, Bernoulli()) == pytest.approx(expected, rel=1e-6)

@@ -50,3 +50,46 @@ def test_groups_are_joined_by_what_repeats():
     assert groups[0] == groups[4]
     assert groups[1] == groups[2]
     assert len(np.unique(groups)) == 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_column_that_never_varies_in_an_environment_is_like_no_other(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 5))
+    X[:, 4] = rng.normal()
+    environments = environments_of(cells_of(X, X[:, 0], np.arange(300) % 3), 1)
+    assert len(np.unique(repeats_together(environments, np.arange(5)))) == 5
+
+
+def test_columns_that_are_merely_alike_stay_apart():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    X[:, 2] = X[:, 0] + 0.01 * rng.normal(size=2000)
+    environments = environments_of(cells_of(X, X[:, 0], np.arange(2000) % 2), 1)
+    assert len(np.unique(repeats_together(environments, np.arange(3)))) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_flag_of_rows_in_no_environment_changes_nothing(seed):
+    X, y, shop = table(seed, 0)
+    site = np.array([f"s{k}" for k in shop], dtype=object)
+    site[:3] = "new"
+    flag = (site == "new") * 1.0
+    model = HRMRegressor().fit(np.column_stack([X, flag]), y, environments=site)
+    assert model.support_[:4].tolist() == [True, True, True, False]
+
+
+def test_effects_that_repeat_each_other_leave_together():
+    """Told by their mechanism, where regret alone is not sure; and priced as one."""
+    rng = np.random.default_rng(3)
+    shop = np.repeat([0, 1, 2], [1000, 100, 100])
+    X = rng.normal(size=(1200, 9))
+    y = X @ rng.uniform(0.3, 1.0, 9) + 0.5 * rng.normal(size=1200)
+    effect = y + np.array([0.3, 1.5, 2.5])[shop] * rng.normal(size=1200)
+    one = HRMRegressor().fit(np.column_stack([X, effect]), y, environments=shop)
+    two = HRMRegressor().fit(np.column_stack([X, effect, -effect]), y, environments=shop)
+    assert one.support_.tolist() == [True] * 9 + [False]
+    assert two.support_.tolist() == [True] * 9 + [False] * 2
+    margins = two.evidence_.margin[9:]
+    assert margins[0] == pytest.approx(margins[1], rel=1e-6)
+    assert margins[0] == pytest.approx(one.evidence_.margin[9], rel=0.15)

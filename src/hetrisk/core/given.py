@@ -19,21 +19,14 @@ from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
-from hetrisk.core.pricing import (
-    error_unit,
-    step,
-)
+from hetrisk.core.pricing import error_unit, step
 from hetrisk.core.reach.brier import BrierScores
 from hetrisk.core.reach.decision import Decision, Measure, decide
 from hetrisk.core.reach.forms import FORMS
 from hetrisk.core.reach.regret import combined
 from hetrisk.core.reach.resampling import RESAMPLES
 from hetrisk.core.reach.rules import Tests
-from hetrisk.core.result import (
-    INVARIANT,
-    SearchResult,
-    SearchSettings,
-)
+from hetrisk.core.result import INVARIANT, SearchResult, SearchSettings
 from hetrisk.core.sources.proposal import NAMED, Proposal
 from hetrisk.core.sources.tested import TestedSource, source_records
 
@@ -82,9 +75,7 @@ def decide_given(
         reason=decision.reason,
         history=(step(decision.support, count, decision.curve, settings),),
         moments=surest.proposal.merged.cells.moments(1) if linear else None,
-        # Every row has a name, those of labels too thin for an environment among them; not every
-        # row has a hint.
-        pooled=_pooled(surest.proposal) if linear and surest.proposal.kind == NAMED else None,
+        pooled=_pooled(surest.proposal) if linear else None,
         directions=decision.coef[1:] if shrunk else None,
         offsets=decision.coef[0] if shrunk else None,
     )
@@ -101,7 +92,7 @@ def _turns(used: list[TestedSource]) -> list[list[TestedSource]]:
 
 
 def _pooled(proposal: Proposal) -> Moments:
-    """Moments of (x, y) over all rows of all levels."""
+    """Moments of (x, y) over the rows of all levels, those in no environment among them."""
     return proposal.levels.merged(np.ones((len(proposal.levels.weight), 1))).moments(1).pooled()
 
 

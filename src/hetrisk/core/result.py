@@ -322,7 +322,8 @@ class SearchResult:
     coef, intercept : the linear model, (d,) and a float, or (C, d) and (C,) for C > 2 classes;
         None to leave the refit on ``support`` to the estimator.
     moments : of (x, y) in each environment, where the target is one number; None otherwise.
-    pooled : the same over all rows, those in no environment among them, where it is at hand.
+    pooled : the same over all rows that carry a label or a value, those in no environment among
+        them; rows without are not.
     directions, offsets : (d, t) and (t,) linear scores to use in place of columns; None for
         columns.
     """

@@ -40,6 +40,7 @@ from hetrisk.estimators.final import (
     few_rows,
     fit_estimator,
     linear_fit,
+    of_all_rows,
     plain_fit,
 )
 from hetrisk.estimators.first_pass import first_pass
@@ -175,12 +176,12 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
         if first is None and isinstance(rows, ArrayBlocks):
             refuse_infinite(self, rows.X)
         seen = rows.sum(profile) if first is None else first.profile
-        names = getattr(self, "feature_names_in_", None)
-        scale = measure_scale(rows, family, names, seen.weighted)
+        scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None), seen.weighted)
         standard = rows.standardised(scale.centre, scale.divisor)
         cells = None if first is None else first.standardised(scale)
         settings = replace(self._settings(rows, side), cells=cells)
         found = self._search(standard, family, settings, scale.constant)
+        found = of_all_rows(found, seen.weighted.weight)
         self._family, self._scale = family, scale
         self._keep_result(found, scale)
         plain = plain_fit(standard, family, known=found.pooled)
@@ -291,7 +292,7 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
             gate_penalty=given(self.gate_penalty),
             gate_noise=self.gate_noise,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            verbose=_print if self.verbose else silent,
+            verbose=print if self.verbose else silent,
             run=workers(self.n_jobs),
         )
 
@@ -387,10 +388,6 @@ class HRMBase(FittedReprMixin, BaseEstimator, ABC):
 
 def _selected(X: FloatArray, method: Callable[[FloatArray], Any], support: BoolArray) -> np.ndarray:
     return np.asarray(method(X[:, support]))
-
-
-def _print(message: str) -> None:
-    print(message)
 
 
 def _listed(rows: Blocks, side: SideInformation, seen: Profile) -> Listed:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import ROUNDING, TINY
 from hetrisk.core.numerics.glm import fit_glm, on_slopes
 from hetrisk.core.numerics.linear import cross_validated_ridge, least_squares
 from hetrisk.core.numerics.moments import Moments, moments
@@ -80,6 +80,13 @@ def plain_fit(
     if family.n_outputs == 1:
         return fit.coef[0], fit.intercept[0]
     return fit.coef, fit.intercept
+
+
+def of_all_rows(found: SearchResult, weight: float) -> SearchResult:
+    """What was found, with the pooled moments where these hold the ``weight`` of all rows."""
+    # Rows without a value of a hint are in none of its levels.
+    held = 0.0 if found.pooled is None else float(found.pooled.weight)
+    return found if held >= (1.0 - ROUNDING) * weight else replace(found, pooled=None)
 
 
 def few_rows(rows: Blocks, columns: BoolArray | None = None) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from hetrisk.core.numerics.cells import CellMoments
-from hetrisk.core.numerics.floors import NEARLY_SINGULAR, TINY
+from hetrisk.core.numerics.floors import NEARLY_SINGULAR
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.blame import left_by_all
 from hetrisk.core.reach.columns import choose_columns, take_back_path
@@ -132,8 +132,11 @@ def repeats_together(environments: Environments, groups: IntArray) -> IntArray:
     # Standardised columns, but for a centre: their correlation.
     mean = environments.pooled[0, among]
     gram = environments.pooled[among, among] - np.outer(mean, mean)
-    size = np.maximum(np.diag(gram), TINY)
+    size = np.diag(gram)
+    # What is left of a column that never varies in any environment is rounding, and like anything.
+    varies = size > NEARLY_SINGULAR * np.diag(environments.pooled)[among]
     alike = gram**2 >= (1.0 - NEARLY_SINGULAR) * np.outer(size, size)
+    alike &= np.outer(varies, varies)
     joined = connected_components(alike | (groups[:, None] == groups), directed=False)[1]
     return np.asarray(joined, dtype=np.int64)
 

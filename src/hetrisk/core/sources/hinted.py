@@ -31,7 +31,6 @@ from hetrisk.core.sources.levels import (
     Merged,
     Months,
     Weekdays,
-    at_each_grain,
     merge_ordered,
     merge_unordered,
     n_folds,
@@ -88,8 +87,7 @@ def _along_levels(
     others = "; those with fewer rows in none" if column.further or base is not levels else ""
     cells = cell_moments(rows, family, base, n_folds(len(names)))
     found: list[Proposal] = []
-    merge = partial(merge_unordered, cells, names, family.n_targets, groups)
-    for merged in at_each_grain(merge):
+    for merged in merge_unordered(cells, names, family.n_targets, groups):
         many = merged.names and merged.names[0].startswith("kind ")
         how = (
             f"{len(names)} levels in {len(merged.names)} kinds{merged.by}" if many else "its levels"

@@ -16,7 +16,6 @@ allows,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -164,15 +163,11 @@ def n_folds(n_levels: int) -> int:
     return FOLDS if n_levels <= MANY_LEVELS else 2
 
 
-def at_each_grain(merge: Callable[[float], list[Merged]]) -> list[Merged]:
-    """Partitions of levels, coarse and fine: what ``merge`` makes of rows a coefficient.
-
-    Each partition once, known by the names of its environments.
-    """
-    found: dict[tuple[str, ...], Merged] = {}
-    for merged in merge(LEVEL_THRESHOLDS.coarse) + merge(LEVEL_THRESHOLDS.fine):
-        found.setdefault(merged.names, merged)
-    return list(found.values())
+def merge_neighbours(cells: CellMoments, names: tuple[str, ...], most: int) -> list[Merged]:
+    """`merge_ordered`, coarse and fine, where that makes a difference."""
+    coarse = merge_ordered(cells, names, most)
+    fine = merge_ordered(cells, names, most, LEVEL_THRESHOLDS.fine)
+    return [coarse] if len(fine.names) == len(coarse.names) else [coarse, fine]
 
 
 def merge_ordered(
@@ -239,29 +234,42 @@ class Merged:
 
 
 def merge_unordered(
-    cells: CellMoments,
-    names: tuple[str, ...],
-    n_targets: int,
-    groups: IntArray,
-    rows_a_coefficient: float = LEVEL_THRESHOLDS.coarse,
+    cells: CellMoments, names: tuple[str, ...], n_targets: int, groups: IntArray
 ) -> list[Merged]:
-    """Levels as they are, where few and some large enough; the thin ones together; else kinds."""
+    """Levels as they are, where they are few; else kinds, and levels where a fine partition may."""
+    coarse = _as_they_are(cells, names, LEVEL_THRESHOLDS.coarse)
+    if coarse is not None:
+        return [coarse]
+    fine = _as_they_are(cells, names, LEVEL_THRESHOLDS.fine)
+    return [*_all_kinds(cells, names, n_targets, groups), *([] if fine is None else [fine])]
+
+
+def _as_they_are(
+    cells: CellMoments, names: tuple[str, ...], rows_a_coefficient: float
+) -> Merged | None:
+    """Levels as they are, the thin ones together; None where they are too many, or all too thin."""
     rows = cells.effective_rows
     least = _least_rows(cells)
     large = int((rows >= least).sum())
-    allowed = _most_environments(cells, rows_a_coefficient)
-    few = large <= allowed and len(rows) <= MANY_LEVELS
-    if few and (large > 0 or rows.sum() < 2 * least):
-        thin = rows < least
-        # Thin levels share the last place; if they are few even together, they are in none.
-        lookup = np.where(thin, int((~thin).sum()), np.cumsum(~thin) - 1)
-        held = float(rows[thin].sum())
-        if held < least:
-            lookup = np.where(thin, -1, lookup)
-        kept = [name for name, small in zip(names, thin, strict=True) if not small]
-        others = [names[j] for j in np.argsort(-rows, kind="stable") if thin[j]]
-        merged = tuple(kept) + ((f"all others{_holding(others)}",) if held >= least else ())
-        return [_merged(cells, lookup, merged)]
+    few = large <= _most_environments(cells, rows_a_coefficient) and len(rows) <= MANY_LEVELS
+    if not few or (large == 0 and rows.sum() >= 2 * least):
+        return None
+    thin = rows < least
+    # Thin levels share the last place; if they are few even together, they are in none.
+    lookup = np.where(thin, int((~thin).sum()), np.cumsum(~thin) - 1)
+    held = float(rows[thin].sum())
+    if held < least:
+        lookup = np.where(thin, -1, lookup)
+    kept = [name for name, small in zip(names, thin, strict=True) if not small]
+    others = [names[j] for j in np.argsort(-rows, kind="stable") if thin[j]]
+    merged = tuple(kept) + ((f"all others{_holding(others)}",) if held >= least else ())
+    return _merged(cells, lookup, merged)
+
+
+def _all_kinds(
+    cells: CellMoments, names: tuple[str, ...], n_targets: int, groups: IntArray
+) -> list[Merged]:
+    """Kinds of levels by the regression of the target, and by its effects where it has some."""
     kinds = [_kinds(cells, names, cells, n_targets)]
     effects = np.flatnonzero(effects_within(cells, groups))
     if len(effects):

@@ -10,8 +10,7 @@ from hetrisk.core.sources.levels import (
     Carried,
     Levels,
     Merged,
-    at_each_grain,
-    merge_ordered,
+    merge_neighbours,
     merge_unordered,
     n_folds,
 )
@@ -46,16 +45,13 @@ def named(
     names, base, cells = labels.names, assignment(labels), known
     if cells is None:
         cells = cell_moments(rows, family, base, n_folds(len(names)))
-
-    def merge(rows_a_coefficient: float) -> list[Merged]:
-        merges: list[Merged] = []
-        if labels.ordered:
-            merges += [merge_ordered(cells, names, len(names), rows_a_coefficient)]
-        if not (merges and _alike(merges[0], names)):
-            merges += merge_unordered(cells, names, family.n_targets, groups, rows_a_coefficient)
-        return merges
-
-    return [_proposal(merged, names, base, cells) for merged in at_each_grain(merge)]
+    merges = merge_neighbours(cells, names, len(names)) if labels.ordered else []
+    if not (merges and _alike(merges[0], names)):
+        # A fine partition of labels as they are may have been made as one of neighbours.
+        made = {merged.names for merged in merges}
+        kinds = merge_unordered(cells, names, family.n_targets, groups)
+        merges += [merged for merged in kinds if merged.names not in made]
+    return [_proposal(merged, names, base, cells) for merged in merges]
 
 
 def _alike(merged: Merged, names: tuple[str, ...]) -> bool:
