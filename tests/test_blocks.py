@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 
 from hetrisk.blocks import ArrayBlocks, Blocks, DaskBlocks, ParquetBlocks, as_blocks
 from hetrisk.blocks.base import SampleCache, chosen_rows, codes_in
 from hetrisk.blocks.stream import in_order, read_ahead
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
+from hetrisk.estimators import inputs
 
 NAMES = ["a", "b", "c"]
 
@@ -63,6 +65,35 @@ def on_dask_array(frame: pd.DataFrame, block_rows: int) -> Blocks:
 def on_dask_frame(frame: pd.DataFrame, block_rows: int) -> Blocks:
     lazy = dd.from_pandas(frame, npartitions=max(1, len(frame) // block_rows), sort=False)
     return DaskBlocks(lazy[NAMES], lazy["y"], weight=lazy["w"], environments=lazy["place"])
+
+
+@pytest.mark.parametrize("size", [1e300, 1e160, 1.0, 1e-160, 1e-200])
+def test_weights_of_any_size_compare_as_they_did(backend, size):
+    frame = table(60)
+    frame.loc[:29, "w"] *= 1e-150  # in some blocks every weight is tiny
+    expected = in_memory(frame, 10).sample(60, 0).weight
+    frame["w"] *= size
+    source = checked(backend(frame, 10))
+    weight = source.sample(60, 0).weight
+    assert 1e-100 <= weight.max() <= 1e100
+    np.testing.assert_allclose(weight / weight.max(), expected / expected.max(), 1e-12, 1e-140)
+    assert np.isfinite(source.sum(_squared))
+    assert source.without_target().sample(60, 0).weight.tolist() == [1.0] * 60
+
+
+def checked(source: Blocks) -> Blocks:
+    """Blocks as estimators use them."""
+    return inputs.as_blocks(BaseEstimator(), source, None)
+
+
+def _squared(rows: Rows) -> float:
+    with np.errstate(over="raise"):
+        return (rows.weight**2).sum()
+
+
+def test_weights_that_are_all_zero_are_refused(backend):
+    with pytest.raises(ValueError, match=r"must (have a positive|contain at least one non-zero)"):
+        checked(backend(table(20).assign(w=0.0), 10))
 
 
 def weighted_moments(rows: Rows) -> Moments:

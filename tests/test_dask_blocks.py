@@ -142,18 +142,9 @@ def test_labels_of_text_are_text():
 
 def test_negative_weight_names_the_partition():
     X, y = table()
-    source = DaskBlocks(da.from_array(X, chunks=(100, 3)), y, weight=np.append(np.ones(N - 1), -1))
+    weight = np.append(np.ones(N - 1), -1)
     with pytest.raises(ValueError, match="partition 5: sample_weight must not be negative"):
-        source.sum(moments)
-
-
-@pytest.mark.parametrize("size", [1e160, 1e-160])
-def test_weights_that_cannot_be_squared_name_the_partition(size):
-    X, y = table()
-    weight = da.from_array(np.where(np.arange(N) < 200, 1.0, size), chunks=200)
-    source = DaskBlocks(da.from_array(X, chunks=(200, 3)), da.from_array(y), weight=weight)
-    with pytest.raises(ValueError, match=r"partition [12]: sample_weight must lie between 1e-100"):
-        source.sum(moments)
+        DaskBlocks(da.from_array(X, chunks=(100, 3)), y, weight=weight)
 
 
 @pytest.mark.parametrize("chunks", [200, 300])

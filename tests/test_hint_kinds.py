@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetrisk import HRMRegressor
-from hetrisk.blocks import ArrayBlocks
+from hetrisk.blocks import ArrayBlocks, hints
 from hetrisk.blocks.hints import described, hint_numbers
 from hetrisk.blocks.names import are_codes, names_things
 from hetrisk.estimators.side_information import read_side, side_of
@@ -319,6 +319,80 @@ def test_integers_are_refused_beside_missing_ones_too(tmp_path):
     for home in (in_memory, lambda h: in_files(h, tmp_path)):
         with pytest.raises(ValueError, match="'x' must hold numbers that float64 tells apart"):
             home(hint)
+
+
+APART = [2**53 - 1, 2**60, -(2**60), -(2**53) + 1]
+ALIKE = [(2**53, 2**53 + 1), (-(2**53) - 1, -(2**53)), (2**60, 2**60 + 1), (-(2**60), 1 - 2**60)]
+
+
+@pytest.mark.parametrize("kind", ["int64", "Int64", "object"])
+@pytest.mark.parametrize("pair", ALIKE)
+def test_the_first_two_integers_that_meet_are_named_whatever_their_sign(pair, kind):
+    assert float(pair[0]) == float(pair[1])
+    message = f"tells apart; got {pair[0]} and {pair[1]}\\."
+    for hint in ([*APART[:1], *pair], [*pair, *APART[3:]]):
+        with pytest.raises(ValueError, match=message):
+            in_memory(pd.Series(hint * 5, dtype=kind, name="x"))
+    assert in_memory(pd.Series(APART * 5, dtype=kind, name="x"))[0].kind == "number"
+
+
+@pytest.mark.parametrize("kind", ["int64", "Int64"])
+def test_integers_that_meet_across_parts_are_refused_as_in_memory(tmp_path, kind):
+    hint = pd.Series(np.repeat([2**60, 2**60 + 1], N // 2), dtype=kind, name="x")
+    for home in (in_memory, on_dask, lambda h: in_files(h, tmp_path)):
+        with pytest.raises(ValueError, match="got 1152921504606846976 and 1152921504606846977"):
+            home(hint)
+    apart = pd.Series(np.repeat([2**60, 2**61], N // 2), dtype=kind, name="x")
+    assert carried(on_dask(apart))[0] == in_memory(apart)
+
+
+def test_as_many_large_integers_are_kept_as_there_is_room_for(monkeypatch):
+    monkeypatch.setattr("hetrisk.blocks.hints.MOST_LARGE", 1)
+    one, further, both = pd.Series([2**60]), pd.Series([2**61]), pd.Series([2**62, 2**62 + 1])
+    for parts in ([one, further, one + 1], [one, further, both]):
+        with pytest.raises(ValueError, match=r"got \d+ and \d+[57]\."):
+            described("x", 0, lambda parts=parts: parts, 4)
+    assert described("x", 0, lambda: [one, further, further + 1], 3).kind == "number"
+
+
+@pytest.mark.parametrize("largest", [2**53 - 1, 2**53, -(2**53), 2**60 + 1])
+def test_integers_of_files_are_objects_only_where_floats_would_not_do(tmp_path, largest):
+    pytest.importorskip("pyarrow")
+    from hetrisk.blocks import ParquetBlocks
+
+    site = pd.Series([largest, 5, None] * 4, dtype="Int64", name="site")
+    columns = {"gaps": site, "none": site.mask(site.notna()), "whole": site.fillna(5)}
+    found = {"gaps": object if abs(largest) >= 2**53 else float, "none": float, "whole": int}
+    for name, hint in columns.items():
+        table(hint).to_parquet(tmp_path / f"{name}.parquet")
+    rows = ParquetBlocks(tmp_path, "y", ["a", "b"], hints="site")
+    assert [part.dtype for part in rows._hint_parts("site")] == list(found.values())
+    assert rows.hint_columns[0].levels == tuple(sorted([str(largest), "5"]))
+
+
+@pytest.mark.parametrize("kind", ["int64", "decimal128", "float32"])
+def test_numbers_in_arrow_are_spelled_alike(kind):
+    pa = pytest.importorskip("pyarrow")
+    held = pa.decimal128(20, 0) if kind == "decimal128" else getattr(pa, kind)()
+    known = SITES != 3
+    hint = pd.Series(SITES, name="site").astype(pd.ArrowDtype(held)).where(known)
+    (column,), codes = in_memory(hint), read_side(None, hint, N).values[:, 0]
+    assert np.isnan(codes[~known]).all()
+    assert [column.levels[int(c)] for c in codes[known]] == [str(s) for s in SITES[known]]
+
+
+def test_only_distinct_numbers_are_spelled(monkeypatch):
+    spelled = []
+
+    def spelling(given, values):
+        place, texts = real(given, values)
+        spelled.append(len(texts))
+        return place, texts
+
+    real = hints._spelled
+    monkeypatch.setattr(hints, "_spelled", spelling)
+    read_side(None, pd.Series(SITES, name="site"), N)
+    assert spelled == [40, 40]
 
 
 def test_large_numbers_that_stay_apart_are_numbers():

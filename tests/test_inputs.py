@@ -1,5 +1,7 @@
 """What estimators accept, as blocks: shared by every estimator."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -107,6 +109,32 @@ def test_weights_of_any_size_are_as_good(size, known):
         np.testing.assert_array_equal(model.coef_, plain.coef_)
 
 
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_weights_of_any_size_are_as_good_in_blocks(size):
+    rng = np.random.default_rng(0)
+    features, shares = rng.standard_normal((300, 3)), np.eye(3)[np.arange(300) % 3]
+    target = features @ [1.0, 0.0, 1.0] + 0.3 * rng.standard_normal(300)
+    weight = rng.uniform(0.5, 2.0, size=300)
+    plain, model = HRMRegressor(), HRMRegressor()
+    plain.fit(ArrayBlocks(features, target, weight, environments=shares), None)
+    model.fit(ArrayBlocks(features, target, size * weight, environments=shares), None)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-10)
+
+
+def test_blocks_with_weights_are_checked_and_stay_what_they_were():
+    weight = np.full(6, 1e200)
+    source = NamedBlocks(X, y, weight)
+    model = Model()
+    assert as_blocks(model, source, None).sample(6, 0).weight.tolist() == [1.0] * 6
+    assert source.weight is weight
+    assert list(model.feature_names_in_) == ["a", "b"]
+    ordinary = ArrayBlocks(X, y, np.ones(6))
+    assert as_blocks(Model(), ordinary, None) is ordinary
+    for bad, message in ((-1.0, "Negative values"), (np.nan, "NaN")):
+        with pytest.raises(ValueError, match=message):
+            as_blocks(Model(), ArrayBlocks(X, y, np.full(6, bad)), None)
+
+
 def test_weights_that_can_be_squared_are_as_given():
     weight = np.array([1e100, 1e-100, 0.0, 1.0, 3.0, 1e-300])
     assert as_blocks(Model(), X, y, sample_weight=weight).weight is weight
@@ -115,9 +143,12 @@ def test_weights_that_can_be_squared_are_as_given():
 
 
 MIXED = {
-    "numbers and text": ([1, "no"], "of one kind, all numbers or all text; got 1 and 'no'"),
-    "text and numbers": (["no", 1.5], "of one kind, all numbers or all text; got 'no' and 1.5"),
-    "truths and text": ([True, "no"], "all numbers or all text; got True and 'no'"),
+    "numbers and text": ([1, "no"], "all numbers, all text or all truths; got 1 and 'no'"),
+    "text and numbers": (["no", 1.5], "all numbers, all text or all truths; got 'no' and 1.5"),
+    "truths and text": ([True, "no"], "all numbers, all text or all truths; got True and 'no'"),
+    "truths and numbers": ([True, 1], "of one kind, all numbers, .* all truths; got True and 1"),
+    "two truths and a half": ([np.True_, 0.5], "all truths; got True and 0.5"),
+    "decimals": ([Decimal(0), Decimal(1)], "plain numbers or text; got values such as Decimal"),
     "tuples": ([(1, 2), (2, 3)], r"numbers or text; got values such as \(1, 2\)"),
 }
 
@@ -133,7 +164,9 @@ def test_labels_of_several_types_are_refused_in_a_sentence(case, estimator):
         estimator().fit(features, labels)
 
 
-@pytest.mark.parametrize("pair", [[0, 1], [False, True], [1.0, 2.0], [np.int64(3), 4]])
+@pytest.mark.parametrize(
+    "pair", [[0, 1], [False, True], [1.0, 2.0], [np.int64(3), 4], [np.False_, True]]
+)
 def test_labels_held_as_objects_are_what_they_are(pair):
     labels = np.array(pair * 3, dtype=object)
     source = as_blocks(Model(), X, labels, labels=True)

@@ -1,7 +1,6 @@
 """Parquet folders: what is read, what is refused and how it is named, what is written."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hetrisk import HRMClassifier
 from hetrisk.blocks import ArrayBlocks, ParquetBlocks, write_columns
 from hetrisk.blocks import files as parquet_files
 from hetrisk.core.numerics.moments import moments
@@ -251,14 +251,29 @@ def test_what_cannot_be_told_apart_is_no_label(folder):
         ParquetBlocks(folder, target="y", environments="e")
 
 
-@pytest.mark.parametrize("size", [1e160, 1e-160])
-def test_weights_that_cannot_be_squared_are_named(folder, size):
-    for i in range(3):
-        frame(seed=i).assign(w=size if i else 1.0).to_parquet(folder / f"part-{i}.parquet")
-    largest = re.escape(f"{size:g}")
-    match = rf"part-1.*, rows from 0 on: weight column 'w' must lie between .* is {largest}\."
-    with pytest.raises(ValueError, match=match):
-        ParquetBlocks(folder, target="y", weight="w").sum(lambda rows: rows.weight.sum())
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
+@pytest.mark.parametrize("held", ["timestamp", "zone", "date32"])
+def test_classes_that_are_dates_may_be_of_any_unit(tmp_path, unit, held):
+    days = np.array(["2015-01-01", "1970-01-01", "2009-01-01"], dtype="datetime64[D]")
+    column = pd.Series(days.astype("datetime64[ns]"))
+    column = column.dt.tz_localize("UTC") if held == "zone" else column
+    column = column.dt.date if held == "date32" else column
+    pd.DataFrame({"a": [1.0, 2.0, 3.0], "t": column}).to_parquet(tmp_path / "t.parquet")
+    classes = np.sort(days).astype(f"datetime64[{unit}]")
+    coded = ParquetBlocks(tmp_path, target="t", features=["a"]).encoded(classes)
+    assert coded.collect(lambda rows: rows.y).tolist() == [2.0, 0.0, 1.0]
+
+
+def test_labels_that_are_years_in_memory_are_found_in_files(tmp_path):
+    years = np.repeat(np.array(["2010", "2020"], dtype="datetime64[Y]"), 60)
+    X = np.random.default_rng(0).normal(size=(120, 2)) + years.astype(int)[:, None] / 10
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = HRMClassifier().fit(table, years, environments=np.arange(120) % 2)
+    table.assign(t=years.astype("datetime64[ns]")).to_parquet(tmp_path / "t.parquet")
+    far = ParquetBlocks(tmp_path, target="t", features=["a", "b"])
+    np.testing.assert_array_equal(
+        model.predict_environments(far), model.predict_environments(table, years)
+    )
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ from hetrisk.blocks.labels import (
 from hetrisk.blocks.memory import ArrayBlocks
 from hetrisk.blocks.partitions import aligned, check_features, one_column, partitions
 from hetrisk.blocks.stream import single_blas_thread
-from hetrisk.blocks.weights import refuse_extreme
+from hetrisk.blocks.weights import scale_of, scaled
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 from hetrisk.core.result import HintColumn
 
@@ -62,7 +62,8 @@ class DaskBlocks(Blocks):
     X : dask array (n, d) or dask dataframe of numbers.
     y : (n,) targets: a dask array or series with the same partitions (arrays with other chunks
         are rechunked), or an array in memory; None for rows to predict.
-    weight : (n,) sample weights, as ``y``, or None for ones.
+    weight : (n,) sample weights of any size, as ``y``, or None for ones. The largest is found in a
+        pass over them (see `hetrisk.blocks.weights`).
     environments : (n,) labels or (n, K) responsibilities, as ``y``, or None.
     hints : (n, m) side information, as ``y``: a dask dataframe, series or array, or None.
     classes : labels of the target in the order of their codes, or None for a numeric target.
@@ -102,6 +103,7 @@ class DaskBlocks(Blocks):
             "environments": aligned(environments, self.lengths, "environments"),
             "hints": aligned(hints, self.lengths, "hints"),
         }
+        self._weight_scale = 1.0 if weight is None else self._scale_of_weights()
         self._has_target = y is not None
         self.classes = None if classes is None else check_classes(classes)
         self._n_shares = 0
@@ -198,6 +200,12 @@ class DaskBlocks(Blocks):
         other._n_shares = 0
         return other
 
+    def _scale_of_weights(self) -> float:
+        largest = delayed(_largest_weight, pure=False)
+        columns = zip(self._columns["sample_weight"], self.lengths, strict=True)
+        found = _compute([largest(part, n, i) for i, (part, n) in enumerate(columns)])
+        return scale_of(max(found), "sample_weight")
+
     def _describe_hints(self) -> tuple[HintColumn, ...]:
         """What the hints are; a column at a time travels from the workers."""
         frames = [delayed(as_frame, pure=False)(part) for part in self._columns["hints"]]
@@ -220,7 +228,7 @@ class DaskBlocks(Blocks):
 
     def _blocks(self) -> dict[int, Delayed]:
         """Rows of each partition that has any, by its number."""
-        rows = delayed(_rows, pure=False)
+        rows = delayed(partial(_rows, scale=self._weight_scale), pure=False)
         columns = zip(*self._columns.values(), strict=True)
         starts = np.cumsum([0, *self.lengths]).tolist()
         return {
@@ -255,6 +263,7 @@ def _rows(
     environment_labels: np.ndarray | None,
     hint_columns: tuple[HintColumn, ...],
     start: int,
+    scale: float,
 ) -> Rows:
     """Rows of a partition, checked: every value finite, every column as long as X."""
     n = len(X)
@@ -265,18 +274,26 @@ def _rows(
         target = _numbers(y, n, "y", number)
     else:
         target = codes_in(classes, np.asarray(y)).astype(np.float64)
-    sample_weight = np.ones(n) if weight is None else _numbers(weight, n, "sample_weight", number)
-    if sample_weight.min(initial=0.0) < 0:
-        raise ValueError(f"partition {number}: sample_weight must not be negative.")
-    refuse_extreme(sample_weight, f"partition {number}: sample_weight")
     return Rows(
         features,
         target,
-        sample_weight,
+        np.ones(n) if weight is None else scaled(_weights(weight, n, number), scale),
         _responsibilities(environments, n, environment_labels, number),
         _hint_values(hints, hint_columns),
         start,
     )
+
+
+def _weights(values: Any, n: int, number: int) -> FloatArray:
+    """(n,) weights of a partition, as given."""
+    weight = _numbers(values, n, "sample_weight", number)
+    if weight.min(initial=0.0) < 0:
+        raise ValueError(f"partition {number}: sample_weight must not be negative.")
+    return weight
+
+
+def _largest_weight(values: Any, n: int, number: int) -> float:
+    return float(_weights(values, n, number).max(initial=0.0))
 
 
 def _hint_values(hints: Any, columns: tuple[HintColumn, ...]) -> FloatArray | None:

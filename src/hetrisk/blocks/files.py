@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hetrisk.blocks.dates import is_period
+from hetrisk.blocks.labels import as_labels
 from hetrisk.core.numerics.rows import FloatArray
 
 # Arrow learns what pandas' periods are, rather than integers, when the first of them are made.
@@ -303,7 +304,7 @@ def codes(
     """Return a column of labels as positions in ``classes``."""
     column = plain_labels(batch, name, part, row)
     try:
-        known = pa.array(classes).cast(column.type)
+        known = pa.array(_in_arrow(classes)).cast(column.type)
     except pa.ArrowException as error:
         raise ValueError(
             f"classes must be values of column {name!r}, which holds {column.type}; "
@@ -316,6 +317,11 @@ def codes(
         fail(part, row, first, name, value)
     found: np.ndarray = position.to_numpy(zero_copy_only=False)
     return found
+
+
+def _in_arrow(classes: np.ndarray) -> np.ndarray:
+    """Labels of a type that Arrow has: it knows no years, months, weeks, hours or minutes."""
+    return as_labels(classes) if classes.dtype.kind == "M" else classes
 
 
 def plain_labels(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) -> pa.Array:

@@ -9,8 +9,8 @@ has position -1.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import ChainMap, Counter
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,13 @@ from hetrisk.blocks.dates import (
     told_of,
 )
 from hetrisk.blocks.names import are_codes
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.result import HintColumn
 
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
 MOST_LEVELS = 10_000  # of a category that are told apart: those with the most rows
-WHOLE = 2.0**53  # beyond it two integers may be one as float64
+WHOLE = 2.0**53  # from it on two integers may be one as float64
+MOST_LARGE = 1_000_000  # of such numbers that are kept from part to part
 _CODES = "codes"  # whole numbers that are a category, by what their column is called
 
 
@@ -71,6 +72,8 @@ def _is_number(values: pd.Series) -> bool:
 def _held(values: pd.Series) -> pd.Series:
     """Dates and spans as `plain` has them, and numbers as numbers, whatever type holds them."""
     values = plain(values)
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
+        return values.astype(np.float64)
     if _is_number(values):
         return pd.to_numeric(values.astype(object), errors="coerce").astype(np.float64)
     return values
@@ -82,24 +85,23 @@ def hint_levels(values: pd.Series) -> Counter[str]:
     return Counter(dict(zip(counts.index.astype(str), counts.tolist(), strict=True)))
 
 
-def _spelled(given: pd.Series, values: pd.Series) -> pd.Series:
-    """Whole numbers as text without a point, whatever type holds them; ``values`` are `_held`."""
-    exact = given.astype(object) if _is_number(given) else values
-    return exact.map({number: str(int(number)) for number in exact.dropna().unique()})
+def _spelled(given: pd.Series, values: pd.Series) -> tuple[IntArray, list[str]]:
+    """Whole numbers as text without a point, whatever type holds them; ``values`` are `_held`.
+
+    Returns the place of each number that is not missing among the distinct ones, and these as text.
+    """
+    exact = given if _is_number(given) else values
+    place, found = pd.factorize(exact[values.notna().to_numpy()])
+    return place, [str(int(number)) for number in found.tolist()]
 
 
-def _alike(given: pd.Series, values: pd.Series) -> str:
-    """Two integers that are one number as `_held` has them, if there are any."""
-    beyond = (values.abs() > WHOLE).to_numpy()
-    if not beyond.any() or not _is_number(given):
-        return ""
-    exact = given.astype(object)[beyond].drop_duplicates()
-    numbers = exact.astype(np.float64)
-    again = numbers.duplicated()
-    if not again.any():
-        return ""
-    one, other = exact[numbers == numbers[again].iloc[0]].iloc[:2]
-    return f"{one} and {other}"
+def _large(given: pd.Series, values: pd.Series) -> pd.Series:
+    """Distinct numbers that float64 may not hold, as given; the index is what it makes of them."""
+    large = (values.abs() >= WHOLE).to_numpy()
+    if not large.any() or not _is_number(given):
+        return pd.Series([], dtype=object)
+    exact = given[large].drop_duplicates().astype(object)
+    return exact.set_axis(exact.astype(np.float64))
 
 
 def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
@@ -118,7 +120,10 @@ def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
             )
         return numbers
     if hint_kind(values) == "number":  # it is a category by its name
-        values = _spelled(given, values)
+        among, spelled = _spelled(given, values)
+        codes = np.full(len(values), np.nan)
+        codes[~missing] = pd.Index(column.levels).get_indexer(pd.Index(spelled))[among]
+        return codes
     text = values.astype("string").fillna("").to_numpy(object)
     if column.kind == "date":
         place, texts = pd.factorize(text)
@@ -156,6 +161,7 @@ class _Seen:
         self.kinds: set[str] = set()
         self.levels, self.further = Counter[str](), False
         self.forms = tuple(DATE_FORMATS)
+        self.large: dict[float, Any] = {}  # what each float stood for first
         self.alike = ""
 
     def add(self, given: pd.Series) -> None:
@@ -166,7 +172,7 @@ class _Seen:
             return
         kind = hint_kind(values)
         if kind == "number":
-            self.alike = self.alike or _alike(given, values)
+            self.alike = self.alike or self._met(_large(given, values))
             if are_codes(self.name, values.dropna().to_numpy(np.float64)):
                 kind = _CODES
         self.kinds.add(kind)
@@ -175,7 +181,19 @@ class _Seen:
             self.forms = forms_of(list(own), self.forms)
             self._count(own)
         elif self.kinds == {_CODES}:
-            self._count(hint_levels(_spelled(given, values)))
+            place, texts = _spelled(given, values)
+            self._count(Counter(dict(zip(texts, np.bincount(place).tolist(), strict=True))))
+
+    def _met(self, large: pd.Series) -> str:
+        """Two numbers that are one as float64, of this part and those before, if there are any."""
+        # Where no more are kept, a part is still compared with those that are, and within itself.
+        full = len(self.large) >= MOST_LARGE
+        known: MutableMapping[float, Any] = ChainMap({}, self.large) if full else self.large
+        for number, exact in zip(large.index.tolist(), large, strict=True):
+            first = known.setdefault(number, exact)
+            if first != exact:
+                return f"{first} and {exact}"
+        return ""
 
     def _count(self, own: Counter[str]) -> None:
         self.levels.update(own)

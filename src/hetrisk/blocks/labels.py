@@ -55,7 +55,7 @@ def quoted(label: object) -> str:
 
 
 def refuse_mixed(name: str, labels: np.ndarray) -> None:
-    """Refuse labels, none missing, some of which are numbers and some text: they have no order."""
+    """Refuse labels, none missing, of several kinds: they have no order, or True equals 1."""
     if labels.dtype != object:
         return
     kinds: dict[str, type] = {}
@@ -64,8 +64,8 @@ def refuse_mixed(name: str, labels: np.ndarray) -> None:
     if len(kinds) > 1:
         got = [quoted(next(x for x in labels if type(x) is held)) for held in kinds.values()]
         raise ValueError(
-            f"{name} must hold labels of one kind, all numbers or all text; got {got[0]} and "
-            f"{got[1]}."
+            f"{name} must hold labels of one kind, all numbers, all text or all truths; got "
+            f"{got[0]} and {got[1]}."
         )
 
 
@@ -73,7 +73,9 @@ def _kind_of(held: type) -> str:
     """What labels of a type are, as far as two of them can be compared."""
     if issubclass(held, str):
         return "text"
-    return "number" if issubclass(held, Number | np.bool) else held.__name__
+    if issubclass(held, bool | np.bool):
+        return "truth"
+    return "number" if issubclass(held, Number) else held.__name__
 
 
 def in_order(values: pd.Series) -> pd.Series:

@@ -25,11 +25,11 @@ from hetrisk.blocks.base import (
     one_hot,
     take,
 )
-from hetrisk.blocks.hints import described, hint_matrix
+from hetrisk.blocks.hints import WHOLE, described, hint_matrix
 from hetrisk.blocks.labels import sorted_labels
 from hetrisk.blocks.schema import common_schema
 from hetrisk.blocks.stream import in_order, read_ahead
-from hetrisk.blocks.weights import refuse_extreme
+from hetrisk.blocks.weights import scale_of, scaled
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
@@ -62,7 +62,8 @@ class ParquetBlocks(Blocks):
     features : names of the feature columns, in order; None for every other column that all files
         have, in whatever order, with types that meet (see `hetrisk.blocks.schema`). A warning
         names the columns of some files that are left outside.
-    weight : name of a column of sample weights, or None for ones.
+    weight : name of a column of sample weights of any size, or None for ones. The largest is found
+        in a pass over the column (see `hetrisk.blocks.weights`).
     environments : name of a column of environment labels, or None.
     hints : names of columns of side information: numbers, dates or categories, missing values
         allowed. They are no features.
@@ -112,6 +113,8 @@ class ParquetBlocks(Blocks):
         self.block_rows = block_rows or max(256, BLOCK_BYTES // (8 * (len(self.features) + 1)))
         self.classes = None if classes is None else check_classes(classes)
         self._check()
+        if weight is not None:
+            self._weight_scale = scale_of(self._largest_weight(), f"weight column {weight!r}")
         if environments is not None:
             self.environment_labels = sorted_labels(self._environment_names())
             self.environment_name = environments
@@ -279,13 +282,10 @@ class ParquetBlocks(Blocks):
 
     def _rows(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> Rows:
         weights = self._weights(part, row, batch)
-        if self.weight is not None:
-            what = f"{part.place(row)}, rows from {row} on: weight column {self.weight!r}"
-            refuse_extreme(weights, what)
         return Rows(
             self._features(part, row, batch),
             self._targets(part, row, batch),
-            weights,
+            weights if self.weight is None else scaled(weights, self._weight_scale),
             self._environments(part, row, batch),
             self._hints(part, row, batch),
             self._first_rows[part.path] + row,
@@ -322,6 +322,11 @@ class ParquetBlocks(Blocks):
             )
         return values
 
+    def _largest_weight(self) -> float:
+        assert self.weight is not None  # asked for only where there is such a column
+        weights = (self._weights(*item) for item in self._column(self.weight))
+        return max(float(values.max(initial=0.0)) for values in weights)
+
     def _environments(
         self, part: files.ParquetPart, row: int, batch: pa.RecordBatch
     ) -> FloatArray | None:
@@ -342,8 +347,9 @@ class ParquetBlocks(Blocks):
         column = batch.column(name)
         if name in self._common.categories:
             column = column.dictionary_encode()
-        # Integers stay what they are where some are missing: float64 does not hold all of them.
-        values: pd.Series = column.to_pandas(date_as_object=False, integer_object_nulls=True)
+        # Beside missing ones integers become float64, which does not hold all of the large ones.
+        exact = column.null_count > 0 and _reach_beyond(column)
+        values: pd.Series = column.to_pandas(date_as_object=False, integer_object_nulls=exact)
         return values
 
     def _hint_parts(self, name: str) -> Iterator[pd.Series]:
@@ -366,3 +372,11 @@ class ParquetBlocks(Blocks):
         text = pa.types.is_string(found.type)
         values = np.asarray(found.to_pylist()) if text else found.to_numpy(zero_copy_only=False)
         return np.sort(values)
+
+
+def _reach_beyond(column: pa.Array) -> bool:
+    """Whether a column holds integers that may be one as float64."""
+    if not pa.types.is_integer(column.type):
+        return False
+    ends = pc.min_max(column).as_py()
+    return any(end is not None and abs(end) >= WHOLE for end in ends.values())

@@ -1,4 +1,9 @@
-"""Weights of rows: only how they compare counts, so they may be of any size that can be squared."""
+"""Weights of rows: only how they compare counts, so they may be of any size.
+
+Those that can be squared are as given; of others each is divided by the largest of all rows. Out
+of core that one is found when the blocks are made, in one pass over the weights alone: a block
+that holds tiny weights only is as good as any where another holds ordinary ones.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +12,13 @@ from hetrisk.core.numerics.rows import FloatArray
 LARGEST, SMALLEST = 1e100, 1e-100  # of the largest weights: sums of squares stay finite, above 0
 
 
-def scaled(weight: FloatArray) -> FloatArray:
-    """(n,) weights, some positive, of a size that can be squared: those that can are as given."""
-    largest = weight.max()
-    return weight if SMALLEST <= largest <= LARGEST else weight / largest
+def scale_of(largest: float, what: str) -> float:
+    """What weights are divided by, the largest of which is given; ``what`` names them."""
+    if largest == 0.0:
+        raise ValueError(f"{what} must have a positive entry; got all zeros.")
+    return 1.0 if SMALLEST <= largest <= LARGEST else float(largest)
 
 
-def refuse_extreme(weight: FloatArray, what: str) -> None:
-    """Refuse the weights of a block that cannot be squared; ``what`` names them.
-
-    Out of core nobody knows the largest of all before every row has been read.
-    """
-    largest = float(weight.max(initial=0.0))
-    if largest > LARGEST or 0.0 < largest < SMALLEST:
-        raise ValueError(
-            f"{what} must lie between {SMALLEST:g} and {LARGEST:g}, or be zero; the largest here "
-            f"is {largest:g}. Only how weights compare counts: divide all by the largest."
-        )
+def scaled(weight: FloatArray, scale: float) -> FloatArray:
+    """(n,) weights divided by their scale; the same array where there is nothing to divide by."""
+    return weight if scale == 1.0 else weight / scale

@@ -9,6 +9,7 @@ Tables in memory (arrays, pandas and polars frames, encoded where they hold more
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -29,7 +30,7 @@ from sklearn.utils.validation import (
 from hetrisk import blocks
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.blocks.labels import refuse_mixed
-from hetrisk.blocks.weights import scaled
+from hetrisk.blocks.weights import scale_of, scaled
 from hetrisk.core.numerics.rows import FloatArray, Rows
 from hetrisk.estimators.frames import completed, encoded
 
@@ -64,7 +65,7 @@ def as_blocks(
         (`refuse_infinite`), unless a pass that is made anyway shows that none is.
     """
     if is_out_of_core(X):
-        source = blocks.as_blocks(X, y, sample_weight, environments)
+        source = _scaled(blocks.as_blocks(X, y, sample_weight, environments))
         if reset and not source.has_target:
             raise ValueError("X must carry a target to be fitted; these blocks have none.")
         _learn_columns(estimator, source, reset)
@@ -95,11 +96,26 @@ def as_blocks(
     check_consistent_length(X, y)
     weight = None
     if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weight.any():
-            raise ValueError("sample_weight must have a positive entry; got all zeros.")
-        weight = scaled(weight)
+        weight = _weights(sample_weight, X)
     return ArrayBlocks(X, y, weight, environments)
+
+
+def _weights(given: Any, X: np.ndarray) -> FloatArray:
+    """(n,) weights of rows in memory, checked, of a size that can be squared."""
+    weight: FloatArray = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
+    return scaled(weight, scale_of(weight.max(), "sample_weight"))
+
+
+def _scaled(source: Blocks) -> Blocks:
+    """Rows with weights that can be squared; blocks out of core have seen to that themselves."""
+    if not isinstance(source, ArrayBlocks) or source.weight is None:
+        return source
+    weight = _weights(source.weight, source.X)
+    if weight is source.weight:
+        return source
+    other = copy(source)
+    other.weight = weight
+    return other
 
 
 def by_features(
@@ -172,7 +188,9 @@ def _of_one_type(labels: np.ndarray) -> np.ndarray:
         return labels
     plain: np.ndarray = pd.Series(labels).infer_objects().to_numpy()
     if plain.dtype == object:
-        raise ValueError(f"y must hold labels, numbers or text; got values such as {labels[0]!r}.")
+        raise ValueError(
+            f"y must hold labels, plain numbers or text; got values such as {labels[0]!r}."
+        )
     return plain
 
 
