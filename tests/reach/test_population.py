@@ -131,7 +131,10 @@ def found_in(X, y, codes, reach=4.0):
     cells = cells_of((X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std(), codes)
     environments, groups = environments_of(cells, 1), np.arange(X.shape[1])
     chosen = choose_columns(environments, reach, groups, np.zeros(X.shape[1], dtype=bool))
-    return one_population([cells], environments, chosen.met, chosen.costs, reach, groups)
+    certificate = Certificate([cells], 1)
+    return one_population(
+        [cells], environments, chosen.met, chosen.costs, reach, groups, certificate
+    )
 
 
 def test_the_set_that_is_found_passes_and_holds_the_causes():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hetrisk.core.mixture.mixture import MixtureParameters
-from hetrisk.core.numerics.cells import Assignment
+from hetrisk.core.numerics.cells import Assignment, CellMoments
 from hetrisk.core.numerics.environment_fits import environment_fits, moment_fits
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
@@ -27,6 +27,7 @@ from hetrisk.core.reach.regret import combined
 from hetrisk.core.reach.resampling import RESAMPLES
 from hetrisk.core.reach.rules import Tests
 from hetrisk.core.result import INVARIANT, SearchResult, SearchSettings
+from hetrisk.core.sources.levels import each_by_itself
 from hetrisk.core.sources.proposal import NAMED, Proposal
 from hetrisk.core.sources.tested import TestedSource, source_records
 
@@ -109,6 +110,7 @@ def _decision(
     p_value = np.min([t.found.column_p_values for t in used], axis=0)
     return decide(
         [t.proposal.merged.cells for t in used],
+        [levels for t in used if (levels := _levels(t)) is not None],
         combined([t.found.environments for t in used]),
         Tests(
             columns=np.minimum(p_value * len(used), 1.0),
@@ -122,6 +124,14 @@ def _decision(
         error_unit(family),
         _measure(rows, family),
     )
+
+
+def _levels(tested: TestedSource) -> CellMoments | None:
+    """The levels that the environments of a source were merged from, if they were."""
+    levels = each_by_itself(tested.proposal.levels)
+    if levels is None or len(levels.weight) == int(tested.proposal.merged.cells.held.sum()):
+        return None
+    return levels
 
 
 def _measure(rows: RowSource, family: Family) -> Measure | None:

@@ -15,10 +15,11 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.reach.blame import left_by_all
 from hetrisk.core.reach.columns import choose_columns, take_back_path
 from hetrisk.core.reach.forms import DecisionProblem
+from hetrisk.core.reach.heterogeneity import heterogeneity
 from hetrisk.core.reach.population import Certificate
 from hetrisk.core.reach.regret import Environments
 from hetrisk.core.reach.resampling import ResampledSets, resample_sets, surely_cured
-from hetrisk.core.reach.set_errors import evaluate_path
+from hetrisk.core.reach.set_errors import evaluate_path, evaluate_sets
 from hetrisk.core.reach.sweep import Costs
 from hetrisk.core.result import SearchSettings
 
@@ -71,6 +72,7 @@ class Choice:
 
 def choose(
     cells: list[CellMoments],
+    levels: list[CellMoments],
     environments: Environments,
     groups: IntArray,
     settings: SearchSettings,
@@ -84,15 +86,21 @@ def choose(
        trusted set whose error is within two standard errors of the least (over resamples), and
        which surely removes most of the regret: a column leaves only for a reason. If y given the
        first set is one population in all environments, so it is given this one.
+
+    Merged environments are few, and a few columns may be to blame for what two or three of them
+    differ by where every relation moves. So a set is trusted only where the ``levels`` that were
+    merged say the same, and y is one population only where it is one in these.
     """
     d, reach = environments.n_columns, settings.reach
     varies = np.diag(environments.pooled)[1 : d + 1] > 0
     keep = settings.kept(d) | ~varies
     groups = repeats_together(environments, groups)
     found = choose_columns(environments, reach, groups, keep)
-    by_all = partial(left_by_all, environments, groups=groups)
+    t = environments.n_targets
+    finer = [heterogeneity(part, t).environments for part in levels]
+    trust = partial(_trusted, environments, finer, groups)
     everything = int(found.met.all(axis=1).argmax())
-    trusted = found.costs.trusted(everything, by_all(found.met))
+    trusted = trust(found.met, found.costs, everything)
     best = found.met[found.costs.best(reach, trusted)]
     path = take_back_path(environments, reach, groups, best)
     full = len(path) - 1
@@ -101,8 +109,8 @@ def choose(
     sure = surely_cured(cells, environments, path, nested)
     # All columns are not one of the sets in between: whether leaving any out pays is asked below.
     between = np.arange(len(path)) < full
-    allowed = nested.trusted(full, by_all(path)) & sure & between
-    certificate = Certificate(cells, environments.n_targets)
+    allowed = trust(path, nested, full) & sure & between
+    certificate = Certificate([*cells, *levels], t)
     at = _taken_back(resampled, allowed, certificate.passes)
     problem = DecisionProblem(cells, environments, reach, found.rivals, resampled, at, full)
     # Whether anything is to blame is asked of all rows; resamples, which carry the noise of the
@@ -139,6 +147,24 @@ def repeats_together(environments: Environments, groups: IntArray) -> IntArray:
     alike &= np.outer(varies, varies)
     joined = connected_components(alike | (groups[:, None] == groups), directed=False)[1]
     return np.asarray(joined, dtype=np.int64)
+
+
+def _trusted(
+    environments: Environments,
+    finer: list[Environments],
+    groups: IntArray,
+    sets: BoolArray,
+    costs: Costs,
+    full: int,
+) -> BoolArray:
+    """(m,) sets of columns (m, d) that can be trusted, in merged environments and in ``finer``."""
+    trusted = costs.trusted(full, left_by_all(environments, sets, groups))
+    for levels in finer:
+        able = np.flatnonzero(trusted)  # all columns, number ``full``, always are
+        own = evaluate_sets(levels, sets[able]).costs
+        here = int(np.searchsorted(able, full))
+        trusted[able] = own.trusted(here, left_by_all(levels, sets[able], groups))
+    return trusted
 
 
 def _taken_back(

@@ -55,6 +55,7 @@ class Decision:
 
 def decide(
     cells: list[CellMoments],
+    levels: list[CellMoments],
     environments: Environments,
     tests: Tests,
     names: tuple[str, ...],
@@ -70,13 +71,14 @@ def decide(
     Parameters
     ----------
     cells : moments of each partition's environments and folds.
+    levels : of what they were merged from, where they were: what is said of them must hold there.
     environments : the same environments side by side.
     tests : whether, and in what, they differ.
     names : of the environments.
     unit : of the error.
     measure : measures the error where nothing shifts, for labels (`hetrisk.core.reach.brier`).
     """
-    choice = choose(cells, environments, groups, settings)
+    choice = choose(cells, levels, environments, groups, settings)
     facts = Facts(choice, tests, _pricing(choice, unit, measure), groups, settings)
     answer = by_regret(facts)
     for rule in RULES if FORMS[settings.form].leaves_columns else ():

@@ -74,7 +74,8 @@ class Certificate:
 
     Attributes
     ----------
-    cells : moments of each partition's environments and folds.
+    cells : moments of each partition's environments and folds, and of the levels they were merged
+        from.
     n_targets : t.
     """
 
@@ -133,6 +134,7 @@ def one_population(
     costs: Costs,
     reach: float,
     groups: IntArray,
+    certificate: Certificate,
 ) -> PopulationSet | None:
     """Of sets of columns (n, d), the one with the least E_k given which y is one population.
 
@@ -143,7 +145,6 @@ def one_population(
     it columns are taken back, those that cost least first, as long as all of this holds and the
     error is within two standard errors of the least (over resamples).
     """
-    certificate = Certificate(cells, environments.n_targets)
     minor = partial(_minor, environments, groups=groups)
     able = _able(costs, int(sets.all(axis=1).argmax()), reach, minor(sets))
     best = able[np.argsort(costs.expected(reach)[able], kind="stable")][:TRIED]

@@ -211,6 +211,7 @@ def _populations(facts: Facts) -> Iterator[tuple[PopulationSet, FloatArray | Non
         choice.costs,
         problem.reach,
         choice.groups,
+        choice.certificate,
     )
     if found is not None:
         yield found, None

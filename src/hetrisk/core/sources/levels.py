@@ -25,7 +25,7 @@ from hetrisk.core.mixture.kinds import assign_kinds
 from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments
 from hetrisk.core.numerics.floors import EXACT, TINY
 from hetrisk.core.numerics.named_numbers import Budget, derived, measured, threshold
-from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.reach.effects import effects_within, reversed_moments
 
 MANY_LEVELS: Budget[int] = 60  # levels beyond which the folds are made of whole levels
@@ -254,16 +254,32 @@ def _as_they_are(
     few = large <= _most_environments(cells, rows_a_coefficient) and len(rows) <= MANY_LEVELS
     if not few or (large == 0 and rows.sum() >= 2 * least):
         return None
-    thin = rows < least
-    # Thin levels share the last place; if they are few even together, they are in none.
-    lookup = np.where(thin, int((~thin).sum()), np.cumsum(~thin) - 1)
-    held = float(rows[thin].sum())
-    if held < least:
-        lookup = np.where(thin, -1, lookup)
+    thin, lookup = _thin_together(cells)
     kept = [name for name, small in zip(names, thin, strict=True) if not small]
     others = [names[j] for j in np.argsort(-rows, kind="stable") if thin[j]]
-    merged = tuple(kept) + ((f"all others{_holding(others)}",) if held >= least else ())
+    together = (lookup[thin] >= 0).any()
+    merged = tuple(kept) + ((f"all others{_holding(others)}",) if together else ())
     return _merged(cells, lookup, merged)
+
+
+def each_by_itself(cells: CellMoments) -> CellMoments | None:
+    """Levels that are not merged, but for the thin ones; None where they are too many, or one."""
+    if len(cells.weight) > MANY_LEVELS:
+        return None
+    _, lookup = _thin_together(cells)
+    count = int(lookup.max(initial=-1)) + 1
+    return _summed(cells, lookup, count) if count > 1 else None
+
+
+def _thin_together(cells: CellMoments) -> tuple[BoolArray, IntArray]:
+    """(J,) levels too thin for an environment, and the place of each: the thin ones share one.
+
+    If they are few even together, they are in none (-1).
+    """
+    rows, least = cells.effective_rows, _least_rows(cells)
+    thin = rows < least
+    together = int((~thin).sum()) if float(rows[thin].sum()) >= least else -1
+    return thin, np.where(thin, together, np.cumsum(~thin) - 1)
 
 
 def _all_kinds(
