@@ -84,7 +84,7 @@ def test_sources(
         found = [heterogeneity(p.merged.cells, family.n_targets) for p in several]
         if found:
             # Bonferroni within a source: its partitions (six intervals, two halves) are looks at
-            # the same column, and only one of them goes on.
+            # the same column, and one of them decides.
             each = np.minimum(len(found) * np.array([f.p_value for f in found]), 1.0)
             asked.append((several, found, each))
     corrected = holm(np.array([float(each.min()) for _, _, each in asked]))
