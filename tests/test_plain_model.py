@@ -1,6 +1,7 @@
 """Plain ERM is one thing: least squares on all columns and all rows, however it was arrived at."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -60,6 +61,24 @@ def test_rows_in_no_environment_are_fitted_where_columns_leave(source):
     X, y, shop = table()
     y = y + 3.0 * X[:, 2] * ((shop == "a") * 1.0 - (shop == "b"))
     model = HRMRegressor().fit(X, y, **SOURCES[source](shop))
+    assert model.support_.tolist() == [True, True, False]
+    expected = LinearRegression().fit(X[:, :2], y)
+    np.testing.assert_allclose(model.coef_[:2], expected.coef_, atol=1e-9)
+    np.testing.assert_allclose(model.erm_coef_, LinearRegression().fit(X, y).coef_, atol=1e-9)
+
+
+def test_rows_without_a_date_are_fitted_where_seasons_decide():
+    """They are in no season, nor in any level that the seasons were made of."""
+    rng = np.random.default_rng(0)
+    day = pd.Timestamp("2018-01-01") + pd.to_timedelta(rng.integers(0, 1460, 2400), "D")
+    X = rng.standard_normal((2400, 3))
+    summer = day.month.isin([6, 7, 8]).astype(float)
+    y = X[:, 0] + X[:, 1] + 2.0 * (1.0 - 2.0 * summer) * X[:, 2] + rng.standard_normal(2400)
+    when = pd.Series(day, name="day")
+    when[:60] = pd.NaT
+    y[:60] += 30.0 * X[:60, 0]
+    model = HRMRegressor().fit(X, y, hints=when)
+    assert "June to August" in model.environment_labels_
     assert model.support_.tolist() == [True, True, False]
     expected = LinearRegression().fit(X[:, :2], y)
     np.testing.assert_allclose(model.coef_[:2], expected.coef_, atol=1e-9)

@@ -33,6 +33,20 @@ def test_where_every_slope_moves_merged_labels_blame_no_column(seed):
     assert model.support_.all()
 
 
+@pytest.mark.parametrize("seed", [3, 7, 12, 28])
+def test_what_two_or_three_merged_labels_say_the_labels_must_say(seed):
+    """Half of the columns are of no use, and a few of the others differ most between these."""
+    rng = np.random.default_rng(seed)
+    codes, slopes = rng.integers(0, 5, 2000), 0.2 * rng.standard_normal((5, 25))
+    X = rng.standard_normal((2000, 25))
+    y = X[:, :12].sum(axis=1) + (X * slopes[codes]).sum(axis=1) + rng.standard_normal(2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnstableWarning)
+        model = HRMRegressor().fit(X, y, environments=codes)
+    assert model.sources_[0].used
+    assert model.support_.all()
+
+
 def test_what_surely_holds_in_the_levels_is_still_said():
     X, y, codes = moving(0)
     rng = np.random.default_rng(1)

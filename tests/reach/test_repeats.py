@@ -1,11 +1,15 @@
 """Columns that repeat each other share one decision, whatever rounding makes of them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from hetrisk import HRMRegressor
+from hetrisk.core.reach import rules
 from hetrisk.core.reach.choice import repeats_together
 from hetrisk.core.reach.heterogeneity import environments_of
+from hetrisk.core.result import SearchSettings
 
 from .made import cells_of
 
@@ -93,3 +97,22 @@ def test_effects_that_repeat_each_other_leave_together():
     margins = two.evidence_.margin[9:]
     assert margins[0] == pytest.approx(margins[1], rel=1e-6)
     assert margins[0] == pytest.approx(one.evidence_.margin[9], rel=0.15)
+
+
+def test_an_effect_that_shifts_takes_what_repeats_it_along():
+    """Whether or not the copy was seen to be an effect itself."""
+    choice = SimpleNamespace(groups=np.array([0, 1, 1]), keep=np.zeros(3, dtype=bool))
+    tests = rules.Tests(np.ones(3), np.array([1.0, 1e-9, 1.0]), None, 1.0)
+    facts = rules.Facts(choice, tests, None, np.arange(3), SearchSettings())
+    assert facts.shifting.tolist() == [False, True, True]
+
+
+def test_what_a_copy_that_stays_is_worth_is_what_both_are():
+    """Without one of them alone nothing would be lost, and nobody asks that."""
+    X, y, shop = table(0, 0)
+    model = HRMRegressor().fit(np.column_stack([X, X[:, 1]]), y, environments=shop)
+    assert model.support_.tolist() == [True, True, True, False, True]
+    margin, price = model.evidence_.margin, model.evidence_.price
+    assert margin[1] == pytest.approx(margin[4], rel=1e-6)
+    assert price[1] == pytest.approx(price[4], rel=1e-6)
+    assert price[1] > 0.5
