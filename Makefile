@@ -62,10 +62,10 @@ dist: $(READY)
 	$(BIN)/python .ci/check_dist.py dist
 
 bench: $(READY)
-	$(BIN)/hetrisk bench
+	$(BIN)/python benchmarks/bench.py
 
 bench-check: $(READY)
-	$(BIN)/hetrisk bench --check benchmarks/baseline.json
+	$(BIN)/python benchmarks/bench.py --check benchmarks/baseline.json
 
 clean:
 	rm -rf $(VENV) .venv-lowest out dist docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -117,48 +117,6 @@ FIT_CASES = {
     "a device": (None, ("fit", "/dev/zero", "--target", "y"), 1, "not a regular file"),
     "empty folder": (None, ("fit", "{folder}/empty", "--target", "y"), 1, "without Parquet files"),
     "hostile name": (csv(), ("fit", "{data}", "--target", "\x1b[31m\n"), 1, r"'\\x1b\[31m\\n'"),
-    "compare without environments": (
-        csv(e=["x"] * N),
-        ("compare", "{data}", "-t", "y", "-e", "e"),
-        1,
-        "needs at least two",
-    ),
-    "compare with too many": (
-        csv(e=range(N)),
-        ("compare", "{data}", "-t", "a", "-e", "y"),
-        1,
-        "fewer than two environments have 10 rows|different values",
-    ),
-    "compare target twice": (
-        csv(),
-        ("compare", "{data}", "-t", "y", "-e", "y"),
-        1,
-        "cannot be both target and environment",
-    ),
-    "compare unknown method": (
-        csv(),
-        ("compare", "{data}", "-t", "y", "-e", "a", "-m", "magic"),
-        2,
-        "'magic' is not one of erm",
-    ),
-    "compare hints of nothing": (
-        csv(),
-        ("compare", "{data}", "-t", "y", "-e", "a", "-m", "hrm-hinted"),
-        1,
-        "hrm-hinted needs hints: name their columns",
-    ),
-    "compare an unknown hint": (
-        csv(),
-        ("compare", "{data}", "-t", "y", "-e", "a", "--hint", "none"),
-        1,
-        "there is no hint column 'none'",
-    ),
-    "compare target as hint": (
-        csv(),
-        ("compare", "{data}", "-t", "y", "-e", "a", "--hint", "y"),
-        1,
-        "'y' cannot be both target and hint",
-    ),
     "unknown command": (None, ("fitt",), 2, "No such command"),
 }
 

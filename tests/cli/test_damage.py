@@ -34,11 +34,10 @@ def commands(data, model):
         "fit": ("fit", data, "-t", "y", "-e", "place"),
         "predict": ("predict", model, data),
         "check": ("check", model, data),
-        "compare": ("compare", data, "-t", "y", "-e", "place", "-m", "erm"),
     }
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "check", "compare"])
+@pytest.mark.parametrize("command", ["fit", "predict", "check"])
 def test_a_page_that_cannot_be_decoded_is_named_with_its_file(command, limit, workshop, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
@@ -62,7 +61,7 @@ def test_notes_of_pandas_that_are_broken_do_not_matter(kind, limit, workshop, tm
         assert result.exit_code in (0, 3, 4), result.stderr  # 3 and 4: what check found
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "check", "compare"])
+@pytest.mark.parametrize("command", ["fit", "predict", "check"])
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
 def test_text_that_is_not_utf_8_is_named_with_its_column(kind, command, limit, workshop, tmp_path):
     table = pa.Table.from_pandas(frame(), preserve_index=False)
@@ -76,7 +75,7 @@ def test_text_that_is_not_utf_8_is_named_with_its_column(kind, command, limit, w
     assert f"t.{kind}" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "check", "compare"])
+@pytest.mark.parametrize("command", ["fit", "predict", "check"])
 def test_text_that_changes_while_it_is_read_is_refused(
     command, limit, workshop, tmp_path, monkeypatch
 ):

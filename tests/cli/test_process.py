@@ -64,12 +64,6 @@ def test_an_id_column_must_not_be_called_as_a_prediction_is(label, workshop, tmp
     assert f"'{label}' is what a column of the predictions is called" in result.stderr
 
 
-def test_a_folder_that_is_missing_is_said_before_anything_is_measured(tmp_path):
-    result = run("bench", "--quick", "--save", tmp_path / "none" / "run.json")
-    assert result.exit_code == 2
-    assert "there is no folder" in result.stderr
-
-
 def test_links_in_a_circle_are_a_sentence(workshop, tmp_path):
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")

@@ -30,7 +30,7 @@ def test_help_lists_the_commands_without_importing_them():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for name in ("demo", "fit", "predict", "check", "report", "compare", "reproduce", "bench"):
+    for name in ("demo", "fit", "predict", "check", "report", "reproduce"):
         assert f"\n  {name} " in done.stdout
 
 

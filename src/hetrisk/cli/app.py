@@ -28,9 +28,7 @@ COMMANDS = {
     "predict": "Predict with a fitted model.",
     "check": "Hold new rows against what a fitted model learned from.",
     "report": "Write the page that explains a fitted model.",
-    "compare": "Compare methods by leaving one environment out at a time.",
     "reproduce": "Make the paper's tables and figures again.",
-    "bench": "Measure speed and memory on this machine.",
 }
 DEBUG = "hetrisk.debug"
 

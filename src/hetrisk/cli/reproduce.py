@@ -1,4 +1,4 @@
-"""``hetrisk reproduce``: the paper's tables and figures, and the gauntlet."""
+"""``hetrisk reproduce``: the paper's tables and figures."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ import click
 
 from hetrisk.cli.arguments import check_outputs
 
-GAUNTLET = "gauntlet"
 TARGETS = (
     *("table1", "table2", "table3"),
     *("figure-task2vec", "figure-car", "figure-income", "figure-house", "all"),
-    GAUNTLET,
 )
-PAPER_SEEDS, GAUNTLET_SEEDS = 10, 2
+PAPER_SEEDS = 10
 QUICK_SEEDS = 2
-QUICK_HELP = f"At most {QUICK_SEEDS} draws of each task; 1 in the gauntlet."
 EPILOG = """
 \b
 Examples:
@@ -25,13 +22,8 @@ Examples:
   hetrisk reproduce all --seeds 10 --jobs 2 --out reproduction
   hetrisk reproduce all --redo hrm
   HETRISK_DATA=~/data hetrisk reproduce figure-house figure-income figure-car
-  hetrisk reproduce gauntlet --jobs 2 --out gauntlet
 
-all is the paper's tables and figures. gauntlet is ours: designed tables and real ones with a
-natural environment, told and not told, other people's methods beside ours. It runs alone and needs
-pip install 'hetrisk[natural,peers,plot]'; a method that is not installed says so in its cell.
-
-Every finished case is one line of OUT/records.jsonl (gauntlet.jsonl). A run that was stopped,
+Every finished case is one line of OUT/records.jsonl. A run that was stopped,
 however it was stopped, goes on where it ended when it is started again on the same folder. The
 simulations need no network; house prices and income are looked for in HETRISK_DATA and then at
 OpenML; the car insurance table is always your own file. A case that cannot run says why in its
@@ -51,12 +43,14 @@ cell.
 @click.option(
     *("--seeds",),
     type=click.IntRange(min=1),
-    help=f"Draws of each task.  [default: {PAPER_SEEDS}; {GAUNTLET_SEEDS} for the gauntlet]",
+    default=PAPER_SEEDS,
+    show_default=True,
+    help="Draws of each task.",
 )
 @click.option(
     "--jobs", type=int, default=2, show_default=True, help="Processes; -1 for every core."
 )
-@click.option("--quick", is_flag=True, help=QUICK_HELP)
+@click.option("--quick", is_flag=True, help=f"At most {QUICK_SEEDS} draws of each task.")
 @click.option("--methods", metavar="NAME", multiple=True, help="Run this alone (repeatable).")
 @click.option("--redo", metavar="NAME", multiple=True, help="Run this method again (repeatable).")
 @click.option(
@@ -67,36 +61,29 @@ cell.
 def reproduce(
     targets: tuple[str, ...],
     out: Path,
-    seeds: int | None,
+    seeds: int,
     jobs: int,
     quick: bool,
     methods: tuple[str, ...],
     redo: tuple[str, ...],
     document: Path | None,
 ) -> None:
-    """Make the paper's tables and figures again beside ours, or run the gauntlet."""
+    """Make the paper's tables and figures again beside ours."""
     from hetrisk.cli.app import Interrupted, Sentence
     from hetrisk.cli.terminal import error_console
     from hetrisk.reproduce import METHODS, RecordsError
     from hetrisk.reproduce import reproduce as run
-    from hetrisk.reproduce.gauntlet import GAUNTLET as CONTESTANTS
-    from hetrisk.reproduce.gauntlet import run_gauntlet
 
     check_outputs({"--document": document})
     if jobs == 0:
         raise click.BadParameter("must not be 0", param_hint="--jobs")
-    alone = GAUNTLET in targets
-    if alone and len(targets) > 1:
-        raise click.BadParameter("gauntlet runs alone", param_hint="TARGETS")
-    known = CONTESTANTS if alone else METHODS
     for option, names in (("--methods", methods), ("--redo", redo)):
-        unknown = sorted(set(names) - set(known))
+        unknown = sorted(set(names) - set(METHODS))
         if unknown:
-            message = f"must be among {', '.join(known)}; got {', '.join(unknown)}"
+            message = f"must be among {', '.join(METHODS)}; got {', '.join(unknown)}"
             raise click.BadParameter(message, param_hint=option)
-    seeds = seeds or (GAUNTLET_SEEDS if alone else PAPER_SEEDS)
     options: dict[str, Any] = {
-        "seeds": min(seeds, 1 if alone else QUICK_SEEDS) if quick else seeds,
+        "seeds": min(seeds, QUICK_SEEDS) if quick else seeds,
         "jobs": jobs,
         "methods": methods,
         "redo": redo,
@@ -104,7 +91,7 @@ def reproduce(
         "console": error_console(),
     }
     try:
-        page = run_gauntlet(out, **options) if alone else run(targets, out, **options)
+        page = run(targets, out, **options)
     except RecordsError as error:
         raise Sentence(str(error)) from error
     except KeyboardInterrupt as interrupt:
