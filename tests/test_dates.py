@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from hetrisk import HRMRegressor
+from hetrisk.blocks.aside import described, side_numbers
 from hetrisk.blocks.dates import DATE_FORMATS, forms_of, plain, text_days
-from hetrisk.blocks.hints import described, hint_numbers
 from hetrisk.estimators.side_information import read_side
 from hetrisk.tables.cells import TextCells
 from hetrisk.tables.inference import understand
@@ -76,7 +76,7 @@ def test_what_is_missing_among_dates_stays_missing():
 def test_a_part_without_any_value_is_missing_whatever_its_type(held, dtype):
     parts = [pd.Series(held), pd.Series([None, None], dtype=dtype)]
     found = described("x", 0, lambda: parts, 3)
-    assert np.isnan(hint_numbers(parts[1], found)).all()
+    assert np.isnan(side_numbers(parts[1], found)).all()
 
 
 def test_the_time_of_day_counts():
@@ -107,7 +107,7 @@ def test_text_is_a_date_for_estimators_where_it_is_one_for_the_command_line(form
     hint = described("day", 0, lambda: [pd.Series(texts)], N)
     assert (column.kind, column.form) == (hint.kind, hint.form)
     days = column.encode(TextCells("day", texts))[0][:, 0]
-    assert np.array_equal(hint_numbers(pd.Series(texts), hint), days)
+    assert np.array_equal(side_numbers(pd.Series(texts), hint), days)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_the_format_is_that_of_all_parts():
     found = described("day", 0, lambda: parts, 4)
     assert found.form == "%d/%m/%Y"
     assert (
-        hint_numbers(parts[0], found).tolist()
+        side_numbers(parts[0], found).tolist()
         == text_days(["2020-02-01", "2020-02-03"], "ISO8601").tolist()
     )
     mixed = [*parts, pd.Series(["yesterday"])]
@@ -207,7 +207,7 @@ def test_parquet_and_dask_show_and_read_dates_as_memory_does(tmp_path):
         for fit in fits:
             assert fit.environment_labels_ == NAMES
         hinted = [
-            ParquetBlocks(path, "y", hints="day").hint_columns,
+            ParquetBlocks(path, "y", aside="day").side_columns,
             read_side(None, values.rename("day"), N).hints,
         ]
         assert all(column.kind == "date" for (column,) in hinted)
@@ -229,4 +229,4 @@ def test_numbers_are_numbers_whatever_holds_them():
     for values in held:
         column = described("hint", 0, lambda v=values: [v], 4)
         assert column.kind == "number"
-        assert hint_numbers(values, column).tolist() == numbers
+        assert side_numbers(values, column).tolist() == numbers

@@ -65,7 +65,7 @@ def test_the_pass_itself_sees_what_is_missing_or_infinite(number, row):
     rows = table(n=3000)
     rows.X[row, 0] = number
     assert first_pass(rows, Gaussian(), LABELS) is None
-    environments = rows.hints[:, 0].astype(int)
+    environments = rows.aside[:, 0].astype(int)
     what = "NaN" if np.isnan(number) else "infinity"
     with pytest.raises(ValueError, match=f"^Input X contains {what}"):
         HRMRegressor().fit(rows.X, rows.y, environments=environments)

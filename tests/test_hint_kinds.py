@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetrisk import HRMRegressor
-from hetrisk.blocks import ArrayBlocks, hints
-from hetrisk.blocks.hints import described, hint_numbers
+from hetrisk.blocks import ArrayBlocks, aside
+from hetrisk.blocks.aside import described, side_numbers
 from hetrisk.blocks.names import are_codes, names_things
 from hetrisk.estimators.side_information import read_side, side_of
 from hetrisk.tables.roles import read_roles
@@ -40,7 +40,7 @@ def in_files(hint, folder):
     frame, half = table(hint), len(hint) // 2
     frame[:half].to_parquet(folder / "0.parquet", row_group_size=70)
     frame[half:].to_parquet(folder / "1.parquet")
-    return ParquetBlocks(folder, "y", ["a", "b"], hints=hint.name)
+    return ParquetBlocks(folder, "y", ["a", "b"], aside=hint.name)
 
 
 def on_dask(hint):
@@ -48,12 +48,12 @@ def on_dask(hint):
     from hetrisk.blocks import DaskBlocks
 
     far = dd.from_pandas(table(hint), npartitions=3)
-    return DaskBlocks(far[["a", "b"]], far["y"], hints=far[hint.name])
+    return DaskBlocks(far[["a", "b"]], far["y"], aside=far[hint.name])
 
 
 def carried(rows):
     """What blocks say of their one hint, and its values."""
-    return rows.hint_columns, rows.collect(lambda block: block.hints[:, 0])
+    return rows.side_columns, rows.collect(lambda block: block.aside[:, 0])
 
 
 def told(hint):
@@ -146,7 +146,7 @@ def test_a_hint_in_memory_keeps_its_name_beside_rows_on_dask():
 
     hint = pd.Series(SITES, name="site")
     far = dd.from_pandas(table(hint), npartitions=3)
-    rows = DaskBlocks(far[["a", "b"]], far["y"], hints=hint, environments=hint)
+    rows = DaskBlocks(far[["a", "b"]], far["y"], aside=hint, environments=hint)
     assert carried(rows)[0] == in_memory(hint)
     assert not side_of(rows).labels.ordered
     # An array on dask has the name of a task.
@@ -197,7 +197,7 @@ def test_a_part_that_is_not_whole_makes_all_of_them_numbers():
     for order in (parts, parts[::-1]):
         column = described("site", 0, lambda order=order: order, 7)
         assert (column.kind, column.levels, column.missing) == ("number", (), True)
-        assert hint_numbers(parts[0], column).tolist() == [1.0, 2.0, 3.0]
+        assert side_numbers(parts[0], column).tolist() == [1.0, 2.0, 3.0]
     mixed = [parts[0], pd.Series(["a"])]
     with pytest.raises(ValueError, match=r"one kind of value; got \['category', 'number'\]"):
         described("site", 0, lambda: mixed, 4)
@@ -219,7 +219,7 @@ def test_names_keep_every_digit_however_the_rows_are_cut(numbers, cut):
     parts = [whole[:cut], pd.Series([*whole[cut:], None], dtype=object)]
     column = described("site", 0, lambda: parts, len(whole) + 1)
     assert column.levels == tuple(sorted({str(number) for number in numbers}))
-    codes = np.concatenate([hint_numbers(part, column) for part in parts])
+    codes = np.concatenate([side_numbers(part, column) for part in parts])
     assert np.isnan(codes[-1])
     assert [column.levels[int(code)] for code in codes[:-1]] == [str(n) for n in numbers]
 
@@ -258,7 +258,7 @@ def test_a_category_of_numbers_is_one_where_every_file_says_so(tmp_path):
         pq.write_table(held, tmp_path / f"{name}.parquet")
 
     def kind(files):
-        return ParquetBlocks(tmp_path / files, None, ["u"], hints="h").hint_columns[0].kind
+        return ParquetBlocks(tmp_path / files, None, ["u"], aside="h").side_columns[0].kind
 
     assert [kind("[a].parquet"), kind("[ab].parquet")] == ["category", "category"]
     assert [kind("[c].parquet"), kind("[ac].parquet")] == ["number", "number"]
@@ -347,7 +347,7 @@ def test_integers_that_meet_across_parts_are_refused_as_in_memory(tmp_path, kind
 
 
 def test_as_many_large_integers_are_kept_as_there_is_room_for(monkeypatch):
-    monkeypatch.setattr("hetrisk.blocks.hints.MOST_LARGE", 1)
+    monkeypatch.setattr("hetrisk.blocks.aside.MOST_LARGE", 1)
     one, further, both = pd.Series([2**60]), pd.Series([2**61]), pd.Series([2**62, 2**62 + 1])
     for parts in ([one, further, one + 1], [one, further, both]):
         with pytest.raises(ValueError, match=r"got \d+ and \d+[57]\."):
@@ -365,9 +365,9 @@ def test_integers_of_files_are_objects_only_where_floats_would_not_do(tmp_path, 
     found = {"gaps": object if abs(largest) >= 2**53 else float, "none": float, "whole": int}
     for name, hint in columns.items():
         table(hint).to_parquet(tmp_path / f"{name}.parquet")
-    rows = ParquetBlocks(tmp_path, "y", ["a", "b"], hints="site")
-    assert [part.dtype for part in rows._hint_parts("site")] == list(found.values())
-    assert rows.hint_columns[0].levels == tuple(sorted([str(largest), "5"]))
+    rows = ParquetBlocks(tmp_path, "y", ["a", "b"], aside="site")
+    assert [part.dtype for part in rows._side_parts("site")] == list(found.values())
+    assert rows.side_columns[0].levels == tuple(sorted([str(largest), "5"]))
 
 
 @pytest.mark.parametrize("kind", ["int64", "decimal128", "float32"])
@@ -389,8 +389,8 @@ def test_only_distinct_numbers_are_spelled(monkeypatch):
         spelled.append(len(texts))
         return place, texts
 
-    real = hints._spelled
-    monkeypatch.setattr(hints, "_spelled", spelling)
+    real = aside._spelled
+    monkeypatch.setattr(aside, "_spelled", spelling)
     read_side(None, pd.Series(SITES, name="site"), N)
     assert spelled == [40, 40]
 

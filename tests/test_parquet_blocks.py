@@ -175,7 +175,7 @@ def test_files_that_differ_in_order_and_widths_are_one_table(folder):
     other = other.astype({"e": str})[["w", "y", "b", "e", "a"]]
     other["e"] = other["e"].astype("category")
     other.to_parquet(folder / "part-9.parquet")
-    source = ParquetBlocks(folder, target="y", environments="e", weight="w", hints=[])
+    source = ParquetBlocks(folder, target="y", environments="e", weight="w", aside=[])
     assert source.feature_names == ("a", "b")
     assert source.environment_labels.tolist() == ["1", "2", "3", "10"]
     counts = source.sum(lambda rows: rows.environments.sum(axis=0))
@@ -196,7 +196,7 @@ def test_days_are_dates_among_hints(folder):
     for i in range(3):
         days = pd.Series(pd.date_range("2020-01-01", periods=100)).dt.date
         frame(seed=i).assign(day=days).to_parquet(folder / f"part-{i}.parquet")
-    (column,) = ParquetBlocks(folder, target="y", hints="day").hint_columns
+    (column,) = ParquetBlocks(folder, target="y", aside="day").side_columns
     assert column.kind == "date"
 
 
@@ -231,7 +231,7 @@ def test_dates_of_every_type_meet_as_labels_and_as_hints(folder, first, other):
     labels = source.environment_labels.astype("datetime64[D]")
     assert labels.tolist() == DAYS.dt.date.unique().tolist()
     assert source.sum(lambda rows: rows.environments.sum(axis=0)).tolist() == [4.0] * 50
-    (column,) = ParquetBlocks(folder, target="y", hints="day").hint_columns
+    (column,) = ParquetBlocks(folder, target="y", aside="day").side_columns
     assert column.kind == "date"
 
 
@@ -279,10 +279,10 @@ def test_labels_that_are_years_in_memory_are_found_in_files(tmp_path):
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ({"hints": ["y"]}, "column 'y' cannot be both target and hints"),
-        ({"hints": "e", "environments": "e"}, "column 'e' cannot be both environments and hints"),
+        ({"aside": ["y"]}, "column 'y' cannot be both target and aside"),
+        ({"aside": "e", "environments": "e"}, "column 'e' cannot be both environments and aside"),
         ({"environments": "y"}, "column 'y' cannot be both target and environments"),
-        ({"weight": "w", "hints": ["w"]}, "column 'w' cannot be both hints and weight"),
+        ({"weight": "w", "aside": ["w"]}, "column 'w' cannot be both aside and weight"),
     ],
 )
 def test_a_column_has_one_role(folder, roles, message):
@@ -296,7 +296,7 @@ def test_a_hint_that_files_disagree_about_is_an_error(folder):
     for i in range(3):
         frame(seed=i).assign(h="x" if i else 1).to_parquet(folder / f"part-{i}.parquet")
     with pytest.raises(ValueError, match=r"'h' cannot be used: its type changes between files"):
-        ParquetBlocks(folder, target="y", hints="h")
+        ParquetBlocks(folder, target="y", aside="h")
 
 
 def test_target_that_changes_type_names_both_files(folder):

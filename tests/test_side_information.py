@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hetrisk import HRMClassifier, HRMRegressor, InvariantRegressor
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.blocks.hints import described, hint_numbers
+from hetrisk.blocks.aside import described, side_numbers
 from hetrisk.estimators.keep import kept_columns
 from hetrisk.estimators.side_information import read_side
 from hetrisk.report import summarize
@@ -154,7 +154,7 @@ def test_memory_parquet_and_dask_agree(tmp_path, form):
     for named in (True, False):
         key = {"environments": frame["shop"]} if named else {"hints": frame[["day"]]}
         held = HRMRegressor(form=form).fit(frame[features], y, **key)
-        name = {"environments": "shop"} if named else {"hints": ["day"]}
+        name = {"environments": "shop"} if named else {"aside": ["day"]}
         files = ParquetBlocks(tmp_path, "y", features, **name)
         filed = HRMRegressor(form=form).fit(files)
         key = {"environments": far["shop"]} if named else {"hints": far[["day"]]}
@@ -548,8 +548,8 @@ def test_responsibilities_that_are_none_are_refused_wherever_the_rows_live(kind,
 
 def test_array_blocks_bring_hints_of_numbers():
     X, y, shop = rows()
-    model = HRMRegressor().fit(ArrayBlocks(X, y, hints=pd.factorize(shop)[0][:, None]))
-    assert [(source.name, source.used) for source in model.sources_] == [("hint", True)]
+    model = HRMRegressor().fit(ArrayBlocks(X, y, aside=pd.factorize(shop)[0][:, None]))
+    assert [(source.name, source.used) for source in model.sources_] == [("side", True)]
 
 
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars", "dask", "dask frame"])
@@ -599,7 +599,7 @@ def test_a_hint_without_a_name_is_called_hint():
     shop = rows()[2]
     polars = pytest.importorskip("polars")
     for hint in (polars.Series(shop.tolist()), pd.Series(shop), shop, shop[:, None]):
-        assert read_side(None, hint, len(shop)).hints[0].name == "hint"
+        assert read_side(None, hint, len(shop)).hints[0].name == "side"
 
 
 def test_one_value_and_none_are_two_groups_whatever_the_kind():
@@ -656,11 +656,11 @@ def test_more_sites_than_are_told_apart_fall_into_kinds():
 
 
 def test_the_levels_with_the_most_rows_are_told_apart(monkeypatch):
-    monkeypatch.setattr("hetrisk.blocks.hints.MOST_LEVELS", 2)
+    monkeypatch.setattr("hetrisk.blocks.aside.MOST_LEVELS", 2)
     parts = [pd.Series(list("zazbzc")), pd.Series(list("dafezg"))]
     found = described("x", 0, lambda: parts, 12)
     assert (found.levels, found.further) == (("a", "z"), True)
-    assert hint_numbers(pd.Series(["a", None, "c", "z"]), found)[[0, 2, 3]].tolist() == [0, -1, 1]
+    assert side_numbers(pd.Series(["a", None, "c", "z"]), found)[[0, 2, 3]].tolist() == [0, -1, 1]
 
 
 def test_levels_that_wide_rows_leave_no_memory_for_are_in_none(monkeypatch):

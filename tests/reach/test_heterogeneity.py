@@ -8,7 +8,7 @@ from hetrisk.core.numerics.families import Gaussian
 from hetrisk.core.numerics.rows import Held, Rows
 from hetrisk.core.reach.heterogeneity import _whitened_scores, environments_of, heterogeneity
 from hetrisk.core.reach.regret import fit_set
-from hetrisk.core.result import HintColumn, SearchSettings
+from hetrisk.core.result import SearchSettings, SideColumn
 from hetrisk.core.sources import tested as sources_tested
 from hetrisk.core.sources.hinted import hinted
 from hetrisk.core.thresholds import THRESHOLDS
@@ -105,8 +105,8 @@ def test_a_source_says_the_p_value_of_the_partition_that_decides():
         X, time = rng.standard_normal((900, 3)), np.sort(rng.random(900))
         slope = 1.0 + 0.5 * (time > 0.5) + 0.1 * (time > 1 / 6)
         y = slope * X[:, 0] + X[:, 1] + rng.standard_normal(900)
-        rows = Held(Rows(X, y, np.ones(900), hints=time[:, None]))
-        column = HintColumn("time", "number", 0)
+        rows = Held(Rows(X, y, np.ones(900), aside=time[:, None]))
+        column = SideColumn("time", "number", 0)
         settings = SearchSettings(hints=(column,))
         (tested,) = sources_tested.test_sources(
             rows, Gaussian(), np.arange(3), settings, THRESHOLDS.sure

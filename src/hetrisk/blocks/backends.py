@@ -27,7 +27,7 @@ def as_blocks(
     y: Any = None,
     weight: Any = None,
     environments: np.ndarray | None = None,
-    hints: Any = None,
+    aside: Any = None,
 ) -> Blocks:
     """Return rows as blocks, wherever they live.
 
@@ -38,14 +38,14 @@ def as_blocks(
     y : (n,) targets; None for blocks, or for dask rows to predict.
     weight : (n,) sample weights, or None.
     environments : (n, K) responsibilities, or None; labels (n,) for dask rows.
-    hints : (n, m) side information, or None.
+    aside : (n, m) side information, or None.
     """
     if isinstance(X, Blocks):
         given = {
             "y": y,
             "sample_weight": weight,
             "environments": environments,
-            "hints": hints,
+            "aside": aside,
         }
         for name, value in given.items():
             if value is not None:
@@ -57,7 +57,7 @@ def as_blocks(
     if is_dask(X):
         from hetrisk.blocks.dask import DaskBlocks
 
-        return DaskBlocks(X, y, weight=weight, environments=environments, hints=hints)
+        return DaskBlocks(X, y, weight=weight, environments=environments, aside=aside)
     if y is None:
         raise ValueError("y must be given when X is an array; got None.")
     return ArrayBlocks(np.asarray(X), np.asarray(y), weight, environments)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from hetrisk.blocks.labels import quoted
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, wide_view
-from hetrisk.core.result import HintColumn
+from hetrisk.core.result import SideColumn
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")
@@ -26,12 +26,12 @@ class Blocks(ABC):
     environment_labels : distinct labels of known environments, sorted, in the order of the
         columns of ``Rows.environments``; None where labels were not given.
     environment_name : what these labels are called; "" where they have no name.
-    hint_columns : what the columns of ``Rows.hints`` are.
+    side_columns : what the columns of ``Rows.aside`` are.
     """
 
     environment_labels: np.ndarray | None = None
     environment_name: str = ""
-    hint_columns: tuple[HintColumn, ...] = ()
+    side_columns: tuple[SideColumn, ...] = ()
 
     @property
     @abstractmethod
@@ -139,7 +139,7 @@ class ViewedBlocks(Blocks):
         self._n_features = source.n_features if n_features is None else n_features
         self.environment_labels = source.environment_labels
         self.environment_name = source.environment_name
-        self.hint_columns = source.hint_columns
+        self.side_columns = source.side_columns
 
     @property
     def n_rows(self) -> int:
@@ -243,20 +243,20 @@ class SampleCache:
 def take(rows: Rows, index: np.ndarray | slice) -> Rows:
     """Return some rows of a block."""
     environments = None if rows.environments is None else rows.environments[index]
-    hints = None if rows.hints is None else rows.hints[index]
-    return Rows(rows.X[index], rows.y[index], rows.weight[index], environments, hints)
+    aside = None if rows.aside is None else rows.aside[index]
+    return Rows(rows.X[index], rows.y[index], rows.weight[index], environments, aside)
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
     """Rows of several blocks, one below the other."""
     environments = [p.environments for p in parts if p.environments is not None]
-    hints = [p.hints for p in parts if p.hints is not None]
+    aside = [p.aside for p in parts if p.aside is not None]
     return Rows(
         np.concatenate([p.X for p in parts]),
         np.concatenate([p.y for p in parts]),
         np.concatenate([p.weight for p in parts]),
         np.concatenate(environments) if environments else None,
-        np.concatenate(hints) if hints else None,
+        np.concatenate(aside) if aside else None,
         parts[0].start,
     )
 

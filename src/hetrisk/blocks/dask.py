@@ -21,6 +21,7 @@ import pandas as pd
 from dask.base import compute, is_dask_collection
 from dask.delayed import Delayed, delayed
 
+from hetrisk.blocks.aside import as_frame, described, side_matrix
 from hetrisk.blocks.base import (
     Blocks,
     SampleCache,
@@ -31,7 +32,6 @@ from hetrisk.blocks.base import (
     one_hot,
     take,
 )
-from hetrisk.blocks.hints import as_frame, described, hint_matrix
 from hetrisk.blocks.labels import (
     as_labels,
     check_shares,
@@ -45,7 +45,7 @@ from hetrisk.blocks.partitions import aligned, check_features, one_column, parti
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.blocks.weights import scale_of, scaled
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
-from hetrisk.core.result import HintColumn
+from hetrisk.core.result import SideColumn
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")
@@ -65,7 +65,7 @@ class DaskBlocks(Blocks):
     weight : (n,) sample weights of any size, as ``y``, or None for ones. The largest is found in a
         pass over them (see `hetrisk.blocks.weights`).
     environments : (n,) labels or (n, K) responsibilities, as ``y``, or None.
-    hints : (n, m) side information, as ``y``: a dask dataframe, series or array, or None.
+    aside : (n, m) side information, as ``y``: a dask dataframe, series or array, or None.
     classes : labels of the target in the order of their codes, or None for a numeric target.
 
     Attributes
@@ -80,15 +80,15 @@ class DaskBlocks(Blocks):
         *,
         weight: Any = None,
         environments: Any = None,
-        hints: Any = None,
+        aside: Any = None,
         classes: Sequence[object] | np.ndarray | None = None,
     ) -> None:
         # A collection kept on the workers by persist() is forgotten with its last reference.
-        self._collections = (X, y, weight, environments, hints)
+        self._collections = (X, y, weight, environments, aside)
         given = in_numpy(environments)
         environments = one_column(given)
-        if hints is not None and not is_dask_collection(hints):
-            hints = as_frame(hints)  # with the names of its columns
+        if aside is not None and not is_dask_collection(aside):
+            aside = as_frame(aside)  # with the names of its columns
         self._samples = SampleCache()
         self._names = check_features(X)
         self._n_features = int(X.shape[1])
@@ -101,7 +101,7 @@ class DaskBlocks(Blocks):
             "y": aligned(y, self.lengths, "y"),
             "sample_weight": aligned(weight, self.lengths, "sample_weight"),
             "environments": aligned(environments, self.lengths, "environments"),
-            "hints": aligned(hints, self.lengths, "hints"),
+            "aside": aligned(aside, self.lengths, "aside"),
         }
         self._weight_scale = 1.0 if weight is None else self._scale_of_weights()
         self._has_target = y is not None
@@ -115,7 +115,7 @@ class DaskBlocks(Blocks):
             self.environment_name = "" if isinstance(given, da.Array) else name_of(given)
         elif environments is not None:
             self._n_shares = int(environments.shape[1])
-        self.hint_columns = () if hints is None else self._describe_hints()
+        self.side_columns = () if aside is None else self._describe_aside()
 
     @property
     def n_rows(self) -> int:
@@ -196,7 +196,7 @@ class DaskBlocks(Blocks):
         other._samples = SampleCache()
         nothing: list[Any] = [None] * len(self.lengths)
         other._columns = dict.fromkeys(self._columns, nothing) | {"X": self._columns["X"]}
-        other._has_target, other.environment_labels, other.hint_columns = False, None, ()
+        other._has_target, other.environment_labels, other.side_columns = False, None, ()
         other._n_shares = 0
         return other
 
@@ -206,9 +206,9 @@ class DaskBlocks(Blocks):
         found = _compute([largest(part, n, i) for i, (part, n) in enumerate(columns)])
         return scale_of(max(found), "sample_weight")
 
-    def _describe_hints(self) -> tuple[HintColumn, ...]:
-        """What the hints are; a column at a time travels from the workers."""
-        frames = [delayed(as_frame, pure=False)(part) for part in self._columns["hints"]]
+    def _describe_aside(self) -> tuple[SideColumn, ...]:
+        """What the side columns are; a column at a time travels from the workers."""
+        frames = [delayed(as_frame, pure=False)(part) for part in self._columns["aside"]]
         names: list[str] = _compute([delayed(list, pure=False)(frames[0])])[0]
 
         def parts(position: int) -> list[pd.Series]:
@@ -232,7 +232,7 @@ class DaskBlocks(Blocks):
         columns = zip(*self._columns.values(), strict=True)
         starts = np.cumsum([0, *self.lengths]).tolist()
         return {
-            i: rows(i, *parts, self.classes, self.environment_labels, self.hint_columns, starts[i])
+            i: rows(i, *parts, self.classes, self.environment_labels, self.side_columns, starts[i])
             for i, parts in enumerate(columns)
             if self.lengths[i]
         }
@@ -258,10 +258,10 @@ def _rows(
     y: Any,
     weight: Any,
     environments: Any,
-    hints: Any,
+    aside: Any,
     classes: np.ndarray | None,
     environment_labels: np.ndarray | None,
-    hint_columns: tuple[HintColumn, ...],
+    side_columns: tuple[SideColumn, ...],
     start: int,
     scale: float,
 ) -> Rows:
@@ -279,7 +279,7 @@ def _rows(
         target,
         np.ones(n) if weight is None else scaled(_weights(weight, n, number), scale),
         _responsibilities(environments, n, environment_labels, number),
-        _hint_values(hints, hint_columns),
+        _side_values(aside, side_columns),
         start,
     )
 
@@ -296,11 +296,11 @@ def _largest_weight(values: Any, n: int, number: int) -> float:
     return float(_weights(values, n, number).max(initial=0.0))
 
 
-def _hint_values(hints: Any, columns: tuple[HintColumn, ...]) -> FloatArray | None:
-    if hints is None:
+def _side_values(aside: Any, columns: tuple[SideColumn, ...]) -> FloatArray | None:
+    if aside is None:
         return None
-    frame = as_frame(hints)
-    return hint_matrix([_column(frame, i) for i in range(len(columns))], columns)
+    frame = as_frame(aside)
+    return side_matrix([_column(frame, i) for i in range(len(columns))], columns)
 
 
 def _column(frame: pd.DataFrame, position: int) -> pd.Series:
@@ -350,7 +350,7 @@ def _numbers(values: Any, n: int, name: str, number: int) -> FloatArray:
 
 def _partition_sum(function: Callable[[Rows], T], rows: Rows) -> T:
     """Sum over a partition in blocks that fit the cache, on the one thread of the task."""
-    source = ArrayBlocks(rows.X, rows.y, rows.weight, rows.environments, rows.hints, rows.start)
+    source = ArrayBlocks(rows.X, rows.y, rows.weight, rows.environments, rows.aside, rows.start)
     return source.stride_sum(function, range(0, source.n_rows, source.block_rows))
 
 

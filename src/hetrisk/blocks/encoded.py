@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hetrisk.blocks.dask import DaskBlocks
 
 # Names no column can have: a file's names hold no NUL.
-_TARGET, _WEIGHT, _ENVIRONMENT, _HINT = "\0target", "\0weight", "\0environment", "\0hint"
+_TARGET, _WEIGHT, _ENVIRONMENT, _ASIDE = "\0target", "\0weight", "\0environment", "\0aside"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Encoding:
     features : table -> (n, d) finite numbers.
     target : the column to predict: numbers or labels, None or NaN where one is missing.
     environments : the column that names where a row came from, none missing; or None.
-    hints : columns of side information: numbers, dates or names, missing values allowed.
+    aside : columns of side information: numbers, dates or names, missing values allowed.
     weight : the column of weights, finite numbers that are not negative; or None.
     """
 
@@ -61,13 +61,13 @@ class Encoding:
     features: Callable[[pd.DataFrame], FloatArray]
     target: ReadColumn
     environments: ReadColumn | None = None
-    hints: tuple[ReadColumn, ...] = ()
+    aside: tuple[ReadColumn, ...] = ()
     weight: ReadColumn | None = None
 
     @property
     def read_columns(self) -> tuple[str, ...]:
         """Every column of the files that is looked at."""
-        others = (self.target, self.environments, self.weight, *self.hints)
+        others = (self.target, self.environments, self.weight, *self.aside)
         return (*self.columns, *(column.name for column in others if column is not None))
 
 
@@ -82,14 +82,14 @@ class EncodedBlocks(ParquetBlocks):
 
     def __init__(self, path: str | Path, encoding: Encoding) -> None:
         self.encoding = encoding
-        self._readers = {column.name: column for column in encoding.hints}
+        self._readers = {column.name: column for column in encoding.aside}
         super().__init__(
             path,
             encoding.target.name,
             encoding.columns,
             weight=_name(encoding.weight),
             environments=_name(encoding.environments),
-            hints=tuple(self._readers),
+            aside=tuple(self._readers),
         )
 
     @property
@@ -125,7 +125,7 @@ class EncodedBlocks(ParquetBlocks):
             self.encoding.feature_names,
             weight=None if self.weight is None else _WEIGHT,
             environments=None if self.environments is None else _ENVIRONMENT,
-            hints=self.hints,
+            aside=self.aside,
         )
 
     def _encoded(self, item: tuple[files.ParquetPart, int, pa.RecordBatch]) -> pa.Table:
@@ -138,8 +138,8 @@ class EncodedBlocks(ParquetBlocks):
             arrays[_WEIGHT] = _plain(self._read(self.encoding.weight, part, row, batch))
         if self.encoding.environments is not None:
             arrays[_ENVIRONMENT] = _plain(self._read(self.encoding.environments, part, row, batch))
-        for hint in self.encoding.hints:
-            arrays[hint.name] = _plain(self._read(hint, part, row, batch))
+        for side in self.encoding.aside:
+            arrays[side.name] = _plain(self._read(side, part, row, batch))
         return pa.table(arrays)
 
     def _check_types(self) -> None:
@@ -174,7 +174,7 @@ class EncodedBlocks(ParquetBlocks):
             check_number_of_labels(column.name, len(found))
         return np.sort(np.asarray(list(found)))
 
-    def _hint(
+    def _side(
         self, part: files.ParquetPart, row: int, batch: pa.RecordBatch, name: str
     ) -> pd.Series:
         return pd.Series(self._read(self._readers[name], part, row, batch)).infer_objects()
@@ -220,13 +220,14 @@ def encoded_on_cluster(path: str | Path, encoding: Encoding) -> DaskBlocks:
     places, numbers = zip(*groups, strict=True)
     meta = _encoded_group(*groups[0], encoding=encoding).iloc[:0]
     table = dd.from_map(_encoded_group, places, numbers, encoding=encoding, meta=meta)
-    hints = [_HINT + column.name for column in encoding.hints]
+    aside = [_ASIDE + column.name for column in encoding.aside]
+    plainly = table[aside].rename(columns=lambda name: name.removeprefix(_ASIDE))
     return DaskBlocks(
         table[list(encoding.feature_names)],
         table[_TARGET],
         weight=None if encoding.weight is None else table[_WEIGHT],
         environments=None if encoding.environments is None else table[_ENVIRONMENT],
-        hints=table[hints].rename(columns=lambda name: name.removeprefix(_HINT)) if hints else None,
+        aside=plainly if aside else None,
     )
 
 
@@ -255,8 +256,8 @@ def _encoded_frame(frame: pd.DataFrame, encoding: Encoding) -> pd.DataFrame:
     for key, column in ((_WEIGHT, encoding.weight), (_ENVIRONMENT, encoding.environments)):
         if column is not None:
             encoded[key] = column.read(frame[column.name])
-    for column in encoding.hints:
-        encoded[_HINT + column.name] = column.read(frame[column.name])
+    for column in encoding.aside:
+        encoded[_ASIDE + column.name] = column.read(frame[column.name])
     return encoded
 
 

@@ -31,7 +31,7 @@ class ArrayBlocks(Blocks):
     y : (n,) targets.
     weight : (n,) sample weights, or None for ones.
     environments : (n, K) responsibilities, or None.
-    hints : (n, m) side information as numbers, or None.
+    aside : (n, m) side information as numbers, or None.
     start : position of the first row, where these are part of a larger table.
     """
 
@@ -41,11 +41,11 @@ class ArrayBlocks(Blocks):
         y: np.ndarray,
         weight: np.ndarray | None = None,
         environments: np.ndarray | None = None,
-        hints: np.ndarray | None = None,
+        aside: np.ndarray | None = None,
         start: int = 0,
     ) -> None:
         self.X, self.y, self.weight, self.environments = X, y, weight, environments
-        self.hints, self.start = hints, start
+        self.aside, self.start = aside, start
         fitting = BLOCK_BYTES // (8 * (X.shape[1] + 1))
         self.block_rows = max(256, fitting - fitting % WIDE_ROWS)
 
@@ -88,11 +88,11 @@ class ArrayBlocks(Blocks):
     def encoded(self, classes: np.ndarray) -> ArrayBlocks:
         """Return the same rows with targets as positions in ``classes``."""
         codes = codes_in(check_classes(classes), self.y)
-        return ArrayBlocks(self.X, codes, self.weight, self.environments, self.hints, self.start)
+        return ArrayBlocks(self.X, codes, self.weight, self.environments, self.aside, self.start)
 
-    def carrying(self, environments: np.ndarray | None, hints: np.ndarray | None) -> ArrayBlocks:
+    def carrying(self, environments: np.ndarray | None, aside: np.ndarray | None) -> ArrayBlocks:
         """Return the same rows with what is known about them."""
-        return ArrayBlocks(self.X, self.y, self.weight, environments, hints, self.start)
+        return ArrayBlocks(self.X, self.y, self.weight, environments, aside, self.start)
 
     def sample(self, size: int, seed: int) -> Rows:
         """At most ``size`` rows drawn without replacement."""
@@ -102,7 +102,7 @@ class ArrayBlocks(Blocks):
         """Return what the rows carry beside features and target, in one block."""
         n = self.n_rows
         nothing, weight = np.empty((n, 0)), np.broadcast_to(1.0, n)
-        return Rows(nothing, weight, weight, self.environments, self.hints, self.start)
+        return Rows(nothing, weight, weight, self.environments, self.aside, self.start)
 
     def in_larger_blocks(self, times: int) -> ArrayBlocks:
         """Return the same rows in blocks ``times`` as large, for what costs more by the block."""
@@ -132,5 +132,5 @@ class ArrayBlocks(Blocks):
         y: FloatArray = np.asarray(self.y[index], dtype=np.float64)
         weight = np.ones(len(y)) if self.weight is None else np.asarray(self.weight[index], float)
         environments = None if self.environments is None else self.environments[index]
-        hints = None if self.hints is None else self.hints[index]
-        return Rows(X, y, weight, environments, hints, start)
+        aside = None if self.aside is None else self.aside[index]
+        return Rows(X, y, weight, environments, aside, start)

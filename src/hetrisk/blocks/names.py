@@ -1,7 +1,7 @@
 """What the name of a column says about whole numbers in it: the same rule wherever rows live.
 
 Under some names (region, site, subject, batch, postcode) whole numbers mostly stand for things
-that have names of their own. As environments or as a hint such numbers have no order.
+that have names of their own. As environments or as a side column such numbers have no order.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hetrisk.blocks import files
+from hetrisk.blocks.aside import WHOLE, described, side_matrix
 from hetrisk.blocks.base import (
     Blocks,
     SampleCache,
@@ -25,7 +26,6 @@ from hetrisk.blocks.base import (
     one_hot,
     take,
 )
-from hetrisk.blocks.hints import WHOLE, described, hint_matrix
 from hetrisk.blocks.labels import sorted_labels
 from hetrisk.blocks.schema import common_schema
 from hetrisk.blocks.stream import in_order, read_ahead
@@ -65,7 +65,7 @@ class ParquetBlocks(Blocks):
     weight : name of a column of sample weights of any size, or None for ones. The largest is found
         in a pass over the column (see `hetrisk.blocks.weights`).
     environments : name of a column of environment labels, or None.
-    hints : names of columns of side information: numbers, dates or categories, missing values
+    aside : names of columns of side information: numbers, dates or categories, missing values
         allowed. They are no features.
     classes : labels of the target in the order of their codes, or None for a numeric target
         (classifiers find the labels themselves, in one pass over the target).
@@ -74,7 +74,7 @@ class ParquetBlocks(Blocks):
     Attributes
     ----------
     environment_labels : distinct values of the environments column, sorted, or None.
-    hint_columns : what the hints are.
+    side_columns : what the side columns are.
     outside : columns that are not part of the table because files disagree about them, and why.
 
     Examples
@@ -97,12 +97,12 @@ class ParquetBlocks(Blocks):
         *,
         weight: str | None = None,
         environments: str | None = None,
-        hints: Sequence[str] | str = (),
+        aside: Sequence[str] | str = (),
         classes: Sequence[object] | np.ndarray | None = None,
         block_rows: int | None = None,
     ) -> None:
         self.path, self.target, self.weight, self.environments = path, target, weight, environments
-        self.hints = (hints,) if isinstance(hints, str) else tuple(hints)
+        self.aside = (aside,) if isinstance(aside, str) else tuple(aside)
         self.parts = files.open_parts(files.parquet_paths(path))
         starts = np.cumsum([0, *(part.n_rows for part in self.parts)]).tolist()
         self._first_rows = {p.path: first for p, first in zip(self.parts, starts, strict=False)}
@@ -118,9 +118,9 @@ class ParquetBlocks(Blocks):
         if environments is not None:
             self.environment_labels = sorted_labels(self._environment_names())
             self.environment_name = environments
-        self.hint_columns = tuple(
-            described(name, i, partial(self._hint_parts, name), self.n_rows)
-            for i, name in enumerate(self.hints)
+        self.side_columns = tuple(
+            described(name, i, partial(self._side_parts, name), self.n_rows)
+            for i, name in enumerate(self.aside)
         )
 
     @property
@@ -174,7 +174,7 @@ class ParquetBlocks(Blocks):
     def without_target(self) -> ParquetBlocks:
         """Return the same features alone: the other columns are not read."""
         return self._altered(
-            target=None, weight=None, environments=None, hints=(), hint_columns=(), classes=None
+            target=None, weight=None, environments=None, aside=(), side_columns=(), classes=None
         )
 
     def _altered(self, **changes: Any) -> ParquetBlocks:
@@ -189,7 +189,7 @@ class ParquetBlocks(Blocks):
         return concatenate(list(in_order(self._take, read_ahead(self._chosen_batches(chosen)))))
 
     def _feature_columns(self, features: Sequence[str] | None) -> tuple[str, ...]:
-        roles = [self.target, self.weight, self.environments, *self.hints]
+        roles = [self.target, self.weight, self.environments, *self.aside]
         if features is None:
             for name, reason in self.outside.items():
                 if name not in roles:
@@ -205,10 +205,10 @@ class ParquetBlocks(Blocks):
         if len(set(self.features)) < len(self.features):
             raise ValueError(f"features must be distinct; got {list(self.features)}.")
         self._check_roles()
-        files.require(self.parts, *self.hints)
-        for hint in self.hints:
-            if hint in self.features:
-                raise ValueError(f"hints column {hint!r} is also in features.")
+        files.require(self.parts, *self.aside)
+        for side in self.aside:
+            if side in self.features:
+                raise ValueError(f"side column {side!r} is also in features.")
         for role in ("target", "weight", "environments"):
             if getattr(self, role) in self.features:
                 raise ValueError(f"{role} column {getattr(self, role)!r} is also in features.")
@@ -222,7 +222,7 @@ class ParquetBlocks(Blocks):
     def _check_roles(self) -> None:
         """Refuse a column with two roles: what rows are told apart by is not what is predicted."""
         given = [("target", self.target), ("environments", self.environments)]
-        given += [*(("hints", name) for name in self.hints), ("weight", self.weight)]
+        given += [*(("aside", name) for name in self.aside), ("weight", self.weight)]
         roles: dict[str, str] = {}
         for role, name in given:
             if name in roles:
@@ -237,7 +237,7 @@ class ParquetBlocks(Blocks):
 
     @property
     def _columns(self) -> list[str]:
-        roles = [self.target, self.weight, self.environments, *self.hints]
+        roles = [self.target, self.weight, self.environments, *self.aside]
         return [*self.features, *(name for name in roles if name)]
 
     def _batches(self) -> Iterator[tuple[files.ParquetPart, int, pa.RecordBatch]]:
@@ -287,7 +287,7 @@ class ParquetBlocks(Blocks):
             self._targets(part, row, batch),
             weights if self.weight is None else scaled(weights, self._weight_scale),
             self._environments(part, row, batch),
-            self._hints(part, row, batch),
+            self._aside(part, row, batch),
             self._first_rows[part.path] + row,
         )
 
@@ -335,13 +335,13 @@ class ParquetBlocks(Blocks):
         position = files.codes(batch, self.environments, part, row, self.environment_labels)
         return one_hot(position, len(self.environment_labels))
 
-    def _hints(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray | None:
-        if not self.hints:
+    def _aside(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray | None:
+        if not self.aside:
             return None
-        values = [self._hint(part, row, batch, name) for name in self.hints]
-        return hint_matrix(values, self.hint_columns)
+        values = [self._side(part, row, batch, name) for name in self.aside]
+        return side_matrix(values, self.side_columns)
 
-    def _hint(
+    def _side(
         self, part: files.ParquetPart, row: int, batch: pa.RecordBatch, name: str
     ) -> pd.Series:
         column = batch.column(name)
@@ -352,9 +352,9 @@ class ParquetBlocks(Blocks):
         values: pd.Series = column.to_pandas(date_as_object=False, integer_object_nulls=exact)
         return values
 
-    def _hint_parts(self, name: str) -> Iterator[pd.Series]:
+    def _side_parts(self, name: str) -> Iterator[pd.Series]:
         for part, row, batch in self._column(name):
-            yield self._hint(part, row, batch, name)
+            yield self._side(part, row, batch, name)
 
     def _environment_names(self) -> np.ndarray:
         """Distinct labels of environments, in any order."""

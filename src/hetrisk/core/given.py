@@ -181,7 +181,7 @@ class AssignedPartition(Partition):
 
     def of_rows(self, rows: Rows) -> FloatArray:
         """(n, K) as the rows say, where they do."""
-        if rows.environments is None and rows.hints is None:
+        if rows.environments is None and rows.aside is None:
             return self.responsibilities(rows.X, rows.y)
         shares = self.assignment.shares(rows)
         if shares is not None:

@@ -50,7 +50,7 @@ class NamedEnvironments:
 
 
 @dataclass(frozen=True)
-class HintColumn:
+class SideColumn:
     """A column of side information.
 
     Attributes
@@ -101,7 +101,7 @@ class SearchSettings:
     keep: BoolArray | None = None
     environments: NamedEnvironments | None = None
     cells: CellMoments | None = None
-    hints: tuple[HintColumn, ...] = ()
+    hints: tuple[SideColumn, ...] = ()
     feature_names: tuple[str, ...] | None = None
     n_environments: int | None = None
     max_rounds: int = 10

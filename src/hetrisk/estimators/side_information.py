@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from hetrisk.blocks import ArrayBlocks, Blocks
-from hetrisk.blocks.hints import as_frame, described, hint_numbers
+from hetrisk.blocks.aside import as_frame, described, side_numbers
 from hetrisk.blocks.labels import (
     as_labels,
     check_shares,
@@ -25,7 +25,7 @@ from hetrisk.blocks.labels import (
     shown,
 )
 from hetrisk.core.numerics.rows import FloatArray, IntArray
-from hetrisk.core.result import HintColumn, NamedEnvironments
+from hetrisk.core.result import NamedEnvironments, SideColumn
 from hetrisk.estimators.memberships import (
     check_length,
     check_named,
@@ -51,7 +51,7 @@ class SideInformation:
     values: FloatArray | None = None
     shares: FloatArray | None = None
     labels: NamedEnvironments | None = None
-    hints: tuple[HintColumn, ...] = ()
+    hints: tuple[SideColumn, ...] = ()
     named: Listed = ()
 
 
@@ -89,7 +89,7 @@ def side_of(rows: Blocks) -> SideInformation:
         labels = NamedEnvironments(tuple(map(shown, ordered)), None, means_order)
     elif rows.n_shares:
         labels = _numbered(rows.n_shares)
-    return SideInformation(labels=labels, hints=rows.hint_columns)
+    return SideInformation(labels=labels, hints=rows.side_columns)
 
 
 def _numbered(count: int) -> NamedEnvironments:
@@ -159,11 +159,11 @@ def _hint_columns(hints: Any, n_rows: int) -> list[tuple[str, pd.Series]]:
     return [(str(name), hints.iloc[:, j]) for j, name in enumerate(hints.columns)]
 
 
-def _hint(name: str, values: pd.Series, position: int) -> tuple[FloatArray, HintColumn]:
+def _hint(name: str, values: pd.Series, position: int) -> tuple[FloatArray, SideColumn]:
     """A hint as numbers, and what it is."""
     values = values.reset_index(drop=True).infer_objects()
     column = described(name, position, lambda: [values], len(values))
-    return hint_numbers(values, column), column
+    return side_numbers(values, column), column
 
 
 def refuse_known(method: str, side: SideInformation) -> None:
@@ -181,5 +181,5 @@ def carrying(rows: Blocks, environments: Any, hints: Any) -> tuple[Blocks, SideI
         return rows, side_of(rows)
     # Blocks bring their own, and then nothing else is given.
     environments = rows.environments if environments is None else environments
-    side = read_side(environments, rows.hints if hints is None else hints, rows.n_rows)
+    side = read_side(environments, rows.aside if hints is None else hints, rows.n_rows)
     return rows.carrying(side.shares, side.values), side

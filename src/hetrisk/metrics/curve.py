@@ -93,7 +93,7 @@ def _in_environments(
     features: FloatArray, outcome: _Outcome, labels: NamedEnvironments, codes: FloatArray
 ) -> Moments:
     """What makes the moments of columns and a target in the environments a search would judge."""
-    rows = Rows(features, outcome.target, np.ones(len(features)), hints=codes[:, None])
+    rows = Rows(features, outcome.target, np.ones(len(features)), aside=codes[:, None])
     groups, settings = np.arange(features.shape[1]), SearchSettings(environments=labels)
     (tested,) = test_sources(Held(rows), outcome.family, groups, settings, THRESHOLDS.sure)
     merged = tested.proposal.merged

@@ -112,7 +112,7 @@ def encoded_blocks(path: Path, ready: Prepared, *, cluster: bool = False) -> Blo
         features=_Features(encoder),
         target=ReadColumn(target.name, _Targets(target.task, target.notation)),
         environments=next(iter(reads[ENVIRONMENT]), None),
-        hints=reads[HINT],
+        aside=reads[HINT],
         weight=next(iter(reads[WEIGHT]), None),
     )
     return encoded_on_cluster(path, encoding) if cluster else EncodedBlocks(path, encoding)

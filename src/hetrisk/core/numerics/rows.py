@@ -36,7 +36,7 @@ class Rows:
     y : (n,) targets; class codes 0, 1, ... for labels.
     weight : (n,) non-negative sample weights.
     environments : (n, K) responsibilities, where the caller knows them.
-    hints : (n, m) side information as numbers, where the caller has it: values, days, or the
+    aside : (n, m) side information as numbers, where the caller has it: values, days, or the
         codes of categories; NaN where it is missing.
     start : position of the first row in the whole table.
     """
@@ -45,7 +45,7 @@ class Rows:
     y: FloatArray
     weight: FloatArray
     environments: FloatArray | None = None
-    hints: FloatArray | None = None
+    aside: FloatArray | None = None
     start: int = 0
 
     def __len__(self) -> int:

@@ -22,7 +22,7 @@ from hetrisk.core.numerics.cells import FOLDS, Assignment, CellMoments, cell_mom
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
-from hetrisk.core.result import HintColumn
+from hetrisk.core.result import SideColumn
 from hetrisk.core.sources.levels import (
     LEVEL_THRESHOLDS,
     MOST_CELLS,
@@ -43,13 +43,13 @@ QUARTERS = ("December to February", "March to May", "June to August", "September
 WEEK = ("Monday to Friday", "Saturday and Sunday")
 
 
-def hinted(rows: RowSource, family: Family, groups: IntArray, column: HintColumn) -> list[Proposal]:
+def hinted(rows: RowSource, family: Family, groups: IntArray, column: SideColumn) -> list[Proposal]:
     """Partitions along one hint."""
     position = column.position
     if column.kind == "category":
         base = Levels(position, len(column.levels), column.missing)
         return _along_levels(rows, family, groups, column, base, column.levels)
-    sample = rows.sample(QUANTILE_ROWS, 0).hints
+    sample = rows.sample(QUANTILE_ROWS, 0).aside
     assert sample is not None
     values = sample[:, position]
     known = values[~np.isnan(values)]
@@ -70,7 +70,7 @@ def _along_levels(
     rows: RowSource,
     family: Family,
     groups: IntArray,
-    column: HintColumn,
+    column: SideColumn,
     levels: Levels,
     known: tuple[str, ...],
 ) -> list[Proposal]:
@@ -119,7 +119,7 @@ def _some(levels: Levels, chosen: IntArray) -> Grouped:
 
 
 def _along_values(
-    rows: RowSource, family: Family, column: HintColumn, position: int, known: FloatArray
+    rows: RowSource, family: Family, column: SideColumn, position: int, known: FloatArray
 ) -> list[Proposal]:
     """Intervals of a number or of time: several, and two halves."""
     distinct = np.unique(known)
@@ -141,7 +141,7 @@ def _along_values(
 
 
 def _seasons(
-    rows: RowSource, family: Family, column: HintColumn, position: int, known: FloatArray
+    rows: RowSource, family: Family, column: SideColumn, position: int, known: FloatArray
 ) -> list[Proposal]:
     """Quarters of the year, where dates span one; working days and weekends."""
     found = []
@@ -157,7 +157,7 @@ def _seasons(
 def _seasonal(
     rows: RowSource,
     family: Family,
-    column: HintColumn,
+    column: SideColumn,
     base: Assignment,
     groups: np.ndarray,
     names: tuple[str, ...],

@@ -93,11 +93,11 @@ class Carried(Assignment):
 
 @dataclass(frozen=True)
 class Levels(Assignment):
-    """Environments from the codes 0, 1, ... in a column of hints; rows without one come last.
+    """Environments from the codes 0, 1, ... in a side column; rows without one come last.
 
     Attributes
     ----------
-    column : of the hints.
+    column : of the side columns.
     count : levels, the missing one not among them.
     missing : whether rows without a value are a level of their own.
     """
@@ -113,8 +113,8 @@ class Levels(Assignment):
 
     def codes(self, rows: Rows) -> IntArray:
         """(n,) level of each row."""
-        assert rows.hints is not None
-        return self._coded(rows.hints[:, self.column])
+        assert rows.aside is not None
+        return self._coded(rows.aside[:, self.column])
 
     def _coded(self, values: FloatArray) -> IntArray:
         known = ~np.isnan(values)
@@ -130,7 +130,7 @@ class Levels(Assignment):
 
 @dataclass(frozen=True)
 class Intervals(Levels):
-    """Environments from a number in a column of hints: which of the intervals it falls into."""
+    """Environments from a number in a side column: which of the intervals it falls into."""
 
     cuts: tuple[float, ...] = ()
 
@@ -141,7 +141,7 @@ class Intervals(Levels):
 
 @dataclass(frozen=True)
 class Months(Levels):
-    """Environments from days since 1970 in a column of hints: the month of the year."""
+    """Environments from days since 1970 in a side column: the month of the year."""
 
     def _levels(self, values: FloatArray) -> IntArray:
         days = np.floor(values).astype("datetime64[D]")
@@ -151,7 +151,7 @@ class Months(Levels):
 
 @dataclass(frozen=True)
 class Weekdays(Levels):
-    """Environments from days since 1970 in a column of hints: Monday 0 to Sunday 6."""
+    """Environments from days since 1970 in a side column: Monday 0 to Sunday 6."""
 
     def _levels(self, values: FloatArray) -> IntArray:
         weekday: IntArray = (np.floor(values).astype(np.int64) + 3) % 7

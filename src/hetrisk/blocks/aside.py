@@ -1,4 +1,4 @@
-"""Hints as numbers: the same rule wherever the rows live.
+"""Side columns as numbers: the same rule wherever the rows live.
 
 Numbers stay as they are, spans of time among them as days; dates, also those written as text in
 one format (`hetrisk.blocks.dates`), become days since 1970; everything else becomes the position
@@ -27,7 +27,7 @@ from hetrisk.blocks.dates import (
 )
 from hetrisk.blocks.names import are_codes
 from hetrisk.core.numerics.rows import FloatArray, IntArray
-from hetrisk.core.result import HintColumn
+from hetrisk.core.result import SideColumn
 
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
 MOST_LEVELS = 10_000  # of a category that are told apart: those with the most rows
@@ -36,27 +36,27 @@ MOST_LARGE = 1_000_000  # of such numbers that are kept from part to part
 _CODES = "codes"  # whole numbers that are a category, by what their column is called
 
 
-def as_frame(hints: Any) -> pd.DataFrame:
-    """Hints as named columns, from an array, a Series or a frame (pandas or polars)."""
-    if hasattr(hints, "to_pandas"):
-        hints = hints.to_pandas()
-    if isinstance(hints, pd.Index):
-        hints = pd.Series(hints)
-    if isinstance(hints, pd.Series):
+def as_frame(aside: Any) -> pd.DataFrame:
+    """Side columns as named columns, from an array, a Series or a frame (pandas or polars)."""
+    if hasattr(aside, "to_pandas"):
+        aside = aside.to_pandas()
+    if isinstance(aside, pd.Index):
+        aside = pd.Series(aside)
+    if isinstance(aside, pd.Series):
         # A Series of polars without a name is called "".
-        return hints.to_frame("hint" if hints.name is None or hints.name == "" else hints.name)
-    if isinstance(hints, pd.DataFrame):
-        return hints
-    array = np.asarray(hints)
+        return aside.to_frame("side" if aside.name is None or aside.name == "" else aside.name)
+    if isinstance(aside, pd.DataFrame):
+        return aside
+    array = np.asarray(aside)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2:
-        raise ValueError(f"hints must be (n,) or (n, m); got {array.ndim} axes.")
-    names = ["hint"] if array.shape[1] == 1 else [f"hint{j}" for j in range(array.shape[1])]
+        raise ValueError(f"aside must be (n,) or (n, m); got {array.ndim} axes.")
+    names = ["side"] if array.shape[1] == 1 else [f"side{j}" for j in range(array.shape[1])]
     return pd.DataFrame({name: array[:, j] for j, name in enumerate(names)})
 
 
-def hint_kind(values: pd.Series) -> str:
-    """What a column of hints holds: "date", "number" or "category"; text is a category."""
+def side_kind(values: pd.Series) -> str:
+    """What a side column holds: "date", "number" or "category"; text is a category."""
     if are_dates(values):
         return "date"
     if pd.api.types.is_bool_dtype(values.dtype):
@@ -79,7 +79,7 @@ def _held(values: pd.Series) -> pd.Series:
     return values
 
 
-def hint_levels(values: pd.Series) -> Counter[str]:
+def side_levels(values: pd.Series) -> Counter[str]:
     """The levels of a category, as text, and the rows of each."""
     counts = values.dropna().astype("string").value_counts()
     return Counter(dict(zip(counts.index.astype(str), counts.tolist(), strict=True)))
@@ -104,8 +104,8 @@ def _large(given: pd.Series, values: pd.Series) -> pd.Series:
     return exact.set_axis(exact.astype(np.float64))
 
 
-def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
-    """(n,) values of a hint as numbers."""
+def side_numbers(values: pd.Series, column: SideColumn) -> FloatArray:
+    """(n,) values of a side column as numbers."""
     given, values = values, _held(values)
     if column.kind == "date" and are_dates(values):
         return days(values)
@@ -116,10 +116,10 @@ def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
         numbers = values.to_numpy(np.float64, na_value=np.nan)
         if np.isinf(numbers).any():
             raise ValueError(
-                f"hint {column.name!r} must be finite or missing; got an infinite value."
+                f"side column {column.name!r} must be finite or missing; got an infinite value."
             )
         return numbers
-    if hint_kind(values) == "number":  # it is a category by its name
+    if side_kind(values) == "number":  # it is a category by its name
         among, spelled = _spelled(given, values)
         codes = np.full(len(values), np.nan)
         codes[~missing] = pd.Index(column.levels).get_indexer(pd.Index(spelled))[among]
@@ -134,27 +134,27 @@ def hint_numbers(values: pd.Series, column: HintColumn) -> FloatArray:
 
 def described(
     name: str, position: int, parts: Callable[[], Iterable[pd.Series]], n_rows: int
-) -> HintColumn:
-    """Describe a column of hints from its parts, visited once."""
+) -> SideColumn:
+    """Describe a side column from its parts, visited once."""
     seen = _Seen(name)
     for values in parts():
         seen.add(values)
     if seen.missing == n_rows:
-        raise ValueError(f"hint {name!r} holds no value: all {n_rows} are missing.")
+        raise ValueError(f"side column {name!r} holds no value: all {n_rows} are missing.")
     kind, levels, missing = seen.kind(), seen.levels, seen.missing > 0
     if kind not in ("category", _CODES):
-        return HintColumn(name, kind, position, (), missing)
+        return SideColumn(name, kind, position, (), missing)
     dated = told_of(levels)
     if kind == "category" and dated and seen.forms:
         absent = missing or len(dated) < len(levels)
-        return HintColumn(name, "date", position, (), absent, form=seen.forms[0])
+        return SideColumn(name, "date", position, (), absent, form=seen.forms[0])
     further = seen.further or len(levels) > MOST_LEVELS
     known = tuple(sorted(level for level, _ in _largest(levels)))
-    return HintColumn(name, "category", position, known, missing, further)
+    return SideColumn(name, "category", position, known, missing, further)
 
 
 class _Seen:
-    """What the parts of a column of hints hold, added one after the other."""
+    """What the parts of a side column hold, added one after the other."""
 
     def __init__(self, name: str) -> None:
         self.name, self.missing = name, 0
@@ -170,14 +170,14 @@ class _Seen:
         self.missing += int(values.isna().sum())
         if values.isna().all():
             return
-        kind = hint_kind(values)
+        kind = side_kind(values)
         if kind == "number":
             self.alike = self.alike or self._met(_large(given, values))
             if are_codes(self.name, values.dropna().to_numpy(np.float64)):
                 kind = _CODES
         self.kinds.add(kind)
         if self.kinds == {"category"}:
-            own = hint_levels(values)
+            own = side_levels(values)
             self.forms = forms_of(list(own), self.forms)
             self._count(own)
         elif self.kinds == {_CODES}:
@@ -208,13 +208,13 @@ class _Seen:
             kinds = {"number" if kind == _CODES else kind for kind in kinds}
         if len(kinds) > 1:
             raise ValueError(
-                f"hint {self.name!r} must hold one kind of value; got {sorted(kinds)}."
+                f"side column {self.name!r} must hold one kind of value; got {sorted(kinds)}."
             )
         (kind,) = kinds
         if kind == "number" and self.alike:
             raise ValueError(
-                f"hint {self.name!r} must hold numbers that float64 tells apart; got {self.alike}. "
-                "Subtract the smallest from all, or pass them as text."
+                f"side column {self.name!r} must hold numbers that float64 tells apart; got "
+                f"{self.alike}. Subtract the smallest from all, or pass them as text."
             )
         return kind
 
@@ -224,6 +224,6 @@ def _largest(levels: Counter[str]) -> list[tuple[str, int]]:
     return sorted(levels.items(), key=lambda level: (-level[1], level[0]))[:MOST_LEVELS]
 
 
-def hint_matrix(frame: Sequence[Any], columns: Sequence[HintColumn]) -> FloatArray:
-    """(n, m) hints as numbers, from one Series for each column."""
-    return np.column_stack([hint_numbers(v, c) for v, c in zip(frame, columns, strict=True)])
+def side_matrix(frame: Sequence[Any], columns: Sequence[SideColumn]) -> FloatArray:
+    """(n, m) side columns as numbers, from one Series for each column."""
+    return np.column_stack([side_numbers(v, c) for v, c in zip(frame, columns, strict=True)])
