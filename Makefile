@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SITE_READY := $(VENV)/.ready-site
 
-.PHONY: demo test lint types bench bench-check docs site dist lowest lock clean
+.PHONY: demo test coverage lint limits types bench bench-check docs site dist lowest lock clean
 
 $(READY): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
@@ -23,9 +23,18 @@ demo: $(READY)
 test: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-lint: $(READY)
+# The same tests with every line counted; the goal for core is 95 %.
+coverage: $(READY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-report=
+	$(BIN)/python -m coverage report --skip-covered --sort=cover | tail -n 60
+	$(BIN)/python -m coverage report --include='*/hetrisk/core/*' --format=total
+
+lint: $(READY) limits
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+limits:
+	$(PYTHON) .ci/limits
 
 lowest:
 	.ci/lowest

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from hetrisk.datasets import homogeneous
+import homogeneous
 
 REGRESSION, LABELS = homogeneous.families(), homogeneous.classification_families()
 

@@ -304,30 +304,10 @@ def test_car_insurance_pools_to_one_distribution(tmp_path):
     assert np.ptp(means) < 4 * max(errors)
 
 
-def test_car_insurance_minority_is_young_and_reversed(tmp_path):
-    frame = customers()
-    path = saved(frame, tmp_path / "train.csv")
-    setting = {"r": 0.8, "n_train": 800, "n_test": 600, "minority": 0.25}
-    task = load_task("car_insurance", path=path, verify=False, **setting)
-    assert task.environment_names == ("r=0.8", "r=-0.8")
-    X, y, environments = task.train
-    age = X[:, task.feature_names.index("Age")]
-    assert (environments == 1).mean() == pytest.approx(0.25, abs=0.02)
-    assert age[environments == 1].max() < age[environments == 0].min()
-    for code, expected in enumerate((0.8, -0.8)):
-        rows = environments == code
-        part = SimpleNamespace(X=X[rows], y=y[rows])
-        assert correlation(task, part, "Gender") == pytest.approx(expected, abs=0.03)
-    (test,) = task.test.values()
-    assert correlation(task, test, "Gender") == pytest.approx(-0.8, abs=0.01)
-    assert np.mean(test.X[:, task.feature_names.index("Age")] < age[environments == 0].min()) > 0.4
-
-
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
         ({"r": 0.95}, r"r must be between 0 and 0\.925; got 0\.95"),
-        ({"minority": 0.7}, r"minority must be a share between 0 and 0\.5; got 0\.7"),
         ({"n_train": 0}, "n_train must be at least 8; got 0"),
         ({"n_test": 100_000}, "rows with .* are needed and .* are left: lower n_train or n_test"),
     ],

@@ -1,12 +1,9 @@
-"""Tasks made from simulations and from a user's own table."""
+"""Tasks made from simulations."""
 
 import doctest
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hetrisk.datasets import (
     TASKS,
@@ -18,12 +15,11 @@ from hetrisk.datasets import (
     selection_bias,
     task_settings,
 )
-from hetrisk.datasets import task as task_module
 
-DOCUMENTED = (registry, selection_bias, task_module)
+DOCUMENTED = (registry, selection_bias)
 SIMULATED = ("selection_bias", "anti_causal", "cats_and_dogs")
 DESIGNS = (
-    *("selected_on_target", "flipping_cause", "spreading_effects", "copied_label"),
+    *("selected_on_target", "drifting_causes", "spreading_effects", "copied_label"),
     *("cause_and_effect", "cows_and_camels", "small_margin"),
 )
 
@@ -188,7 +184,7 @@ def test_errors(call, message):
 def test_settings_are_listed():
     assert task_settings("anti_causal")["n_phi"] == 9
     assert "seed" not in task_settings("anti_causal")
-    real = {"house_price", "income", "car_insurance", "natural"}
+    real = {"house_price", "income", "car_insurance"}
     assert set(TASKS) == {*SIMULATED, *DESIGNS, *real}
 
 
@@ -226,121 +222,6 @@ def test_a_task_checks_its_parts(change, message):
     assert ShiftTask(**parts()).recovered(np.ones(2)) is None
     with pytest.raises(ValueError, match=message):
         ShiftTask(**parts(**change))
-
-
-def shops(n=240, seed=0):
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "price": rng.normal(10, 2, n),
-            "colour": rng.choice(["red", "green", "blue"], n),
-            "code": rng.choice([1, 2, 3], n),
-            "shop": np.array(["north", "south", "10", "9"])[np.arange(n) % 4],
-            "sold": rng.normal(100, 20, n),
-        }
-    )
-
-
-def test_from_frame():
-    frame = shops()
-    task = ShiftTask.from_frame(
-        frame, "sold", "shop", test=["south", "9"], category=["code"], name="shops"
-    )
-    assert task.task_type == "regression"
-    assert task.environment_names == ("10", "north")
-    assert list(task.test) == ["south", "9"]
-    assert [name.split("=")[0] for name in task.feature_names] == ["price"] + 2 * ["colour"] + 2 * [
-        "code"
-    ]
-    assert task.feature_groups.tolist() == [0, 1, 1, 2, 2]
-    np.testing.assert_allclose(task.test["9"].y, frame.loc[frame.shop == "9", "sold"])
-    assert task.train.y.mean() == pytest.approx(frame.sold[frame.shop.isin(["10", "north"])].mean())
-
-
-def test_from_frame_prepares_on_training_rows_only():
-    frame = shops()
-    frame.loc[frame.shop == "south", ["price", "colour"]] = [1000.0, "violet"]
-    task = ShiftTask.from_frame(frame, "sold", "shop", test=["south"])
-    assert task.train.X[:, 0].mean() == pytest.approx(0, abs=1e-12)
-    assert task.train.X[:, 0].std() == pytest.approx(1)
-    assert task.test["south"].X[:, 0].min() > 100
-    assert not any("violet" in name for name in task.feature_names)
-
-
-@given(n=st.integers(24, 80), K=st.integers(2, 5), seed=st.integers(0, 100))
-@settings(max_examples=15, deadline=None)
-def test_leave_one_out_covers_every_row_once(n, K, seed):
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "x": rng.standard_normal(n),
-            "y": rng.standard_normal(n),
-            "year": 2000 + np.arange(n) % K,
-        }
-    )
-    tasks = list(ShiftTask.leave_one_out(frame, "y", "year"))
-    assert [list(task.test) for task in tasks] == [[str(2000 + k)] for k in range(K)]
-    tested = np.concatenate([sample.y for task in tasks for sample in task.test.values()])
-    np.testing.assert_allclose(np.sort(tested), np.sort(frame.y))
-    for task in tasks:
-        held_out = next(iter(task.test.values()))
-        together = np.concatenate([task.train.y, held_out.y])
-        np.testing.assert_allclose(np.sort(together), np.sort(frame.y))
-
-
-@pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        (["yes", "no"] * 20, "classification"),
-        ([True, False] * 20, "classification"),
-        ([0, 1] * 20, "classification"),
-        ([0, 1, 2, 3] * 10, "regression"),
-    ],
-)
-def test_task_type_is_inferred(target, expected):
-    frame = pd.DataFrame({"x": np.arange(40) ** 1.5, "y": target, "e": ["a"] * 20 + ["b"] * 20})
-    task = ShiftTask.from_frame(frame, "y", "e", test=["b"])
-    assert task.task_type == expected
-    assert set(task.train.y) == set(target)
-    forced = ShiftTask.from_frame(frame, "y", "e", test=["b"], task_type="classification")
-    assert forced.task_type == "classification"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"target": "gone"}, r"target must name columns of the frame .*; got \['gone'\]"),
-        ({"environment": "gone"}, r"environment must name columns .*; got \['gone'\]"),
-        ({"features": ["gone"]}, r"features must name columns .*; got \['gone'\]"),
-        ({"features": ["sold"]}, r"features must not hold the target .*; got \['sold'\]"),
-        ({"environment": "sold"}, "target and environment must be different columns"),
-        ({"test": ["east"]}, r"test must name environments of the table .*; got \['east'\]"),
-        ({"test": []}, "test must hold out some of the environments"),
-        ({"test": ["north", "south", "9", "10"]}, "leave some to train on"),
-        ({"task_type": "ranking"}, "task_type must be one of 'auto'"),
-        ({"target": "colour", "task_type": "regression"}, "must hold numbers for a regression"),
-    ],
-)
-def test_from_frame_errors(change, message):
-    arguments = {"target": "sold", "environment": "shop", "test": ["9"]} | change
-    with pytest.raises(ValueError, match=message):
-        ShiftTask.from_frame(shops(), **arguments)
-
-
-def test_from_frame_refuses_bad_tables():
-    frame = shops()
-    with pytest.raises(TypeError, match="frame must be a pandas DataFrame; got ndarray"):
-        ShiftTask.from_frame(frame.to_numpy(), "sold", "shop", test=["9"])
-    with pytest.raises(ValueError, match=r"column names of frame must differ; \['sold'\] appear"):
-        ShiftTask.from_frame(frame.rename(columns={"price": "sold"}), "sold", "shop", test=["9"])
-    with pytest.raises(ValueError, match="at least two environments"):
-        ShiftTask.from_frame(frame.assign(shop="a"), "sold", "shop", test=["a"])
-    with pytest.raises(ValueError, match="target column 'sold' has 1 missing values"):
-        ShiftTask.from_frame(frame.assign(sold=[np.nan] + [1.0] * 239), "sold", "shop", test=["9"])
-    with pytest.raises(ValueError, match="environment column 'shop' has 240 missing values"):
-        ShiftTask.from_frame(frame.assign(shop=None), "sold", "shop", test=["9"])
-    with pytest.raises(ValueError, match="target column 'sold' must hold finite numbers"):
-        ShiftTask.from_frame(frame.assign(sold=[np.inf, *range(239)]), "sold", "shop", test=["9"])
 
 
 @pytest.mark.parametrize("module", DOCUMENTED)

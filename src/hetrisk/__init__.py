@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hetrisk.estimators.selector import HRMSelector
     from hetrisk.monitoring import check
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "EnvironmentMixture",

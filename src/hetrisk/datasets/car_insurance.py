@@ -4,9 +4,6 @@ Rows are drawn uniformly within the cells of (sex, label), so that label and sex
 their correlation is exactly r. Drawn this way the pooled training rows are *one* distribution,
 the same as a single environment with correlation r: no method can find hidden environments in
 them without labels or a further assumption, and an honest one says "homogeneous".
-``minority`` adds an environment with another mechanism, so that there is something to find. It
-has to differ in P(X) too: with a binary label, environments that differ only in P(Y given X) pool
-to one function of X, and nothing in the rows tells it from a single environment.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ import os
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import BoolArray
 from hetrisk.datasets.checks import at_least
 from hetrisk.datasets.encoding import Encoding
 from hetrisk.datasets.source import Table, load_table
@@ -37,8 +33,6 @@ CUSTOMERS = Table(
     ),
 )
 LABELLED_R = (0.95, 0.9, -0.8)  # of the three environments that methods with labels are given
-MINORITY_R = -0.8
-YOUNG = 30
 
 
 def car_insurance_task(
@@ -46,7 +40,6 @@ def car_insurance_task(
     r: float = 0.9,
     n_train: int = 2000,
     n_test: int = 10_000,
-    minority: float = 0.0,
     path: str | os.PathLike[str] | None = None,
     verify: bool = True,
 ) -> ShiftTask:
@@ -59,23 +52,18 @@ def car_insurance_task(
         environments with correlations 0.95, 0.9 and -0.8, in shares (the first two equal) that
         make the pool's correlation r.
     n_train, n_test : number of rows, to within rounding.
-    minority : share of the training rows in a hidden environment of another mechanism: drivers
-        under 30, among whom sex correlates at -0.8 with the label, while the majority are drivers
-        of 30 and over. The age gives a hint of the environment, and the slope of sex turns round
-        with it. The environments of the training rows are then these two.
     path, verify : the user's own file; see `load_table`.
     """
-    _check_setting(r, minority)
+    _check_setting(r)
     at_least("n_train", n_train, 8)
     at_least("n_test", n_test, 8)
     frame = load_table(CUSTOMERS, path, download=False, verify=verify)
     features, label = frame.drop(columns="Response"), frame["Response"].to_numpy().astype(np.int64)
     male = (frame["Gender"] == "Male").to_numpy().astype(int)
-    plan = _plan(r, minority, (frame["Age"] < YOUNG).to_numpy())
     rng = np.random.default_rng(seed)
     deck = _Deck(label, male, rng)
-    parts = {at: deck.deal(round(n_train * share), at, who) for at, (share, who) in plan.items()}
-    test_rows = deck.deal(n_test, -r, np.ones(len(label), dtype=bool))
+    parts = {at: deck.deal(round(n_train * share), at) for at, share in _plan(r).items()}
+    test_rows = deck.deal(n_test, -r)
     train_rows = np.concatenate(list(parts.values()))
     environments = np.repeat(np.arange(len(parts)), [len(rows) for rows in parts.values()])
     order = rng.permutation(len(train_rows))
@@ -89,33 +77,22 @@ def car_insurance_task(
         feature_names=encoding.feature_names,
         feature_groups=encoding.feature_groups,
         environment_names=tuple(f"r={at:g}" for at in parts),
-        setting={
-            "seed": seed,
-            "r": r,
-            "n_train": n_train,
-            "n_test": n_test,
-            "minority": minority,
-        },
+        setting={"seed": seed, "r": r, "n_train": n_train, "n_test": n_test},
     )
 
 
-def _check_setting(r: float, minority: float) -> None:
+def _check_setting(r: float) -> None:
     highest = (LABELLED_R[0] + LABELLED_R[1]) / 2
     if not 0.0 <= r <= highest:
         raise ValueError(f"r must be between 0 and {highest}; got {r!r}.")
-    if not 0.0 <= minority <= 0.5:
-        raise ValueError(f"minority must be a share between 0 and 0.5; got {minority!r}.")
 
 
-def _plan(r: float, minority: float, young: BoolArray) -> dict[float, tuple[float, BoolArray]]:
-    """Correlation of each training environment -> its share of the rows, and who is eligible."""
-    if minority:
-        return {r: (1 - minority, ~young), MINORITY_R: (minority, young)}
+def _plan(r: float) -> dict[float, float]:
+    """Correlation of each training environment -> its share of the rows."""
     first, second, third = LABELLED_R
     # The first two equal, the third what brings the mean correlation down to r.
     rest = ((first + second) / 2 - r) / ((first + second) / 2 - third)
-    shares = {first: (1 - rest) / 2, second: (1 - rest) / 2, third: rest}
-    return {at: (share, np.ones_like(young)) for at, share in shares.items()}
+    return {first: (1 - rest) / 2, second: (1 - rest) / 2, third: rest}
 
 
 class _Deck:
@@ -128,20 +105,19 @@ class _Deck:
             for m in (0, 1)
         }
 
-    def deal(self, n: int, r: float, eligible: np.ndarray) -> np.ndarray:
-        """About ``n`` eligible rows, label and sex balanced, their correlation r."""
+    def deal(self, n: int, r: float) -> np.ndarray:
+        """About ``n`` rows, label and sex balanced, their correlation r."""
         shares = {cell: (1 + r if cell[0] == cell[1] else 1 - r) / 4 for cell in self.left}
         return np.concatenate(
-            [self._take(cell, round(n * share), eligible) for cell, share in shares.items()]
+            [self._take(cell, round(n * share)) for cell, share in shares.items()]
         )
 
-    def _take(self, cell: tuple[int, int], n: int, eligible: np.ndarray) -> np.ndarray:
+    def _take(self, cell: tuple[int, int], n: int) -> np.ndarray:
         rows = self.left[cell]
-        chosen = np.flatnonzero(eligible[rows])[:n]
-        if len(chosen) < n:
+        if len(rows) < n:
             raise ValueError(
-                f"{n} rows with (label, male) = {cell} are needed and {len(chosen)} are left: "
+                f"{n} rows with (label, male) = {cell} are needed and {len(rows)} are left: "
                 "lower n_train or n_test."
             )
-        self.left[cell] = np.delete(rows, chosen)
-        return rows[chosen]
+        self.left[cell] = rows[n:]
+        return rows[:n]

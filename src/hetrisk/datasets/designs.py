@@ -1,8 +1,7 @@
 """Designed tasks: heterogeneity in shapes that the paper's two simulators do not have.
 
-Selection that looks at the target itself, a cause that works the other way round in some rows,
-effects that grow noisier, and a copied label. All are drawn from closed forms or by rejection from
-the seed alone.
+Selection that looks at the target itself, effects that grow noisier, a copied label, and causes
+whose slopes drift. All are drawn from closed forms or by rejection from the seed alone.
 """
 
 from __future__ import annotations
@@ -79,45 +78,6 @@ def selected_on_target_task(
         setting,
         rng,
         rotated=rotated,
-    )
-
-
-def flipping_cause_task(
-    seed: int = 0,
-    share: float = 0.15,
-    visible: bool = True,
-    n_samples: int = 2000,
-    n_causes: int = 5,
-    noise: float = 0.5,
-    n_test: int = 1500,
-) -> ShiftTask:
-    """One cause works the other way round in a share of the rows.
-
-    The last column shows, if ``visible``, where a row is from (plus noise); in two of the test
-    environments it points to the wrong one.
-    """
-    setting = dict(locals())
-    fraction("share", share)
-    rng = np.random.default_rng(seed)
-    theta = rng.normal(1.0, 0.3, n_causes)
-
-    def draw(sign: int, place: int, n: int) -> Sample:
-        X, v = rng.standard_normal((n, n_causes)), rng.standard_normal(n)
-        mark = (place if visible else 0) + 0.5 * rng.standard_normal(n)
-        y = X @ theta + 1.5 * sign * v + noise * rng.standard_normal(n)
-        return Sample(np.column_stack([X, v, mark]), y)
-
-    n_flipped = round(share * n_samples)
-    places = {"as usual": (1, 1), "flipped": (-1, -1)}
-    elsewhere = {"flipped, marked as usual": (-1, 1), "as usual, marked flipped": (1, -1)}
-    sizes = {"as usual": n_samples - n_flipped, "flipped": n_flipped}
-    return mixed_task(
-        "flipping_cause",
-        {name: draw(*places[name], n) for name, n in sizes.items() if n},
-        {name: draw(*where, n_test) for name, where in {**places, **elsewhere}.items()},
-        [*[INVARIANT] * n_causes, SPURIOUS, NOISE],
-        setting,
-        rng,
     )
 
 
@@ -199,4 +159,42 @@ def copied_label_task(
         rng,
         labels=True,
         rotated=rotated,
+    )
+
+
+def drifting_causes_task(
+    seed: int = 0,
+    n_drifting: int = 1,
+    spread: float = 1.0,
+    n_environments: int = 4,
+    n_samples: int = 500,
+    n_causes: int = 5,
+    n_test: int = 1000,
+) -> ShiftTask:
+    """Every column is a cause, and the slopes of some of them drift between environments.
+
+    Leaving a drifting cause out never pays: its mean slope is the best there is, however far the
+    slopes go. ``n_drifting = n_causes`` is the table in which every slope moves; ``spread`` is the
+    standard deviation of the drift, tripled in the tests; ``n_samples`` rows an environment.
+    """
+    setting = dict(locals())
+    at_least("n_drifting", n_drifting, 0)
+    at_least("n_environments", n_environments, 2)
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(1.0, 0.3, n_causes)
+
+    def draw(n: int, spread: float) -> Sample:
+        X = rng.standard_normal((n, n_causes))
+        drift = np.where(np.arange(n_causes) < n_drifting, spread, 0.0) * rng.standard_normal(
+            n_causes
+        )
+        return Sample(X, X @ (theta + drift) + 0.5 * rng.standard_normal(n))
+
+    return mixed_task(
+        "drifting_causes",
+        {f"e{i + 1}": draw(n_samples, spread) for i in range(n_environments)},
+        {f"t{i + 1}": draw(n_test, 3.0 * spread) for i in range(4)},
+        [INVARIANT] * n_causes,
+        setting,
+        rng,
     )

@@ -27,15 +27,9 @@ class Encoding:
     scale: FloatArray
 
     @classmethod
-    def fit(
-        cls,
-        frame: pd.DataFrame,
-        category: Sequence[str] = (),
-        named: Sequence[str] = (),
-        decimal: str | None = None,
-    ) -> Encoding:
-        """Decide on the training rows; the parameters are those of `TableEncoder`."""
-        encoder = TableEncoder(tuple(category), tuple(named), decimal).fit(frame)
+    def fit(cls, frame: pd.DataFrame, category: Sequence[str] = ()) -> Encoding:
+        """Decide on the training rows; ``category`` as for `TableEncoder`."""
+        encoder = TableEncoder(tuple(category)).fit(frame)
         X = encoder.transform(frame)
         indicator = np.isin(X, (0.0, 1.0)).all(axis=0)
         centre = np.where(indicator, 0.0, X.mean(axis=0))

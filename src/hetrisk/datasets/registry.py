@@ -10,13 +10,12 @@ from hetrisk.datasets.car_insurance import car_insurance_task
 from hetrisk.datasets.checks import known_settings, one_of
 from hetrisk.datasets.designs import (
     copied_label_task,
-    flipping_cause_task,
+    drifting_causes_task,
     selected_on_target_task,
     spreading_effects_task,
 )
 from hetrisk.datasets.house_price import house_price_task
 from hetrisk.datasets.income import income_task
-from hetrisk.datasets.natural import natural_task
 from hetrisk.datasets.simulations import anti_causal_task, cats_and_dogs_task, selection_bias_task
 from hetrisk.datasets.task import ShiftTask
 from hetrisk.datasets.unit_tests import (
@@ -32,11 +31,10 @@ TASKS: dict[str, Callable[..., ShiftTask]] = {
     "house_price": house_price_task,
     "income": income_task,
     "car_insurance": car_insurance_task,
-    "natural": natural_task,
     "selected_on_target": selected_on_target_task,
-    "flipping_cause": flipping_cause_task,
     "spreading_effects": spreading_effects_task,
     "copied_label": copied_label_task,
+    "drifting_causes": drifting_causes_task,
     "cause_and_effect": cause_and_effect_task,
     "cows_and_camels": cows_and_camels_task,
     "small_margin": small_margin_task,
@@ -57,9 +55,7 @@ def load_task(name: str, seed: int = 0, **setting: Any) -> ShiftTask:
     ----------
     name : key of `TASKS`: the paper's simulations (``"selection_bias"``, ``"anti_causal"``,
         ``"cats_and_dogs"``) and real tasks (``"house_price"``, ``"income"``,
-        ``"car_insurance"``), a split of a real table (``"natural"``), or a designed task
-        (``"selected_on_target"``, ``"flipping_cause"``, ``"spreading_effects"``,
-        ``"copied_label"``, ``"cause_and_effect"``, ``"cows_and_camels"``, ``"small_margin"``).
+        ``"car_insurance"``), or a designed task.
     seed : of every draw the task makes: the same seed gives the same rows.
     setting : of the task; `task_settings` lists them with their defaults.
 

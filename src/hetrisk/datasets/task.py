@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.datasets.checks import one_of
-from hetrisk.datasets.encoding import Encoding
-from hetrisk.datasets.frame import LabelledFrame
 
 REGRESSION = "regression"
 CLASSIFICATION = "classification"
@@ -113,103 +109,6 @@ class ShiftTask:
             )
         scored = np.ones(len(support), bool) if self.identifiable is None else self.identifiable
         return bool(np.array_equal(support[scored], self.invariant[scored]))
-
-    @classmethod
-    def from_frame(
-        cls,
-        frame: pd.DataFrame,
-        target: str,
-        environment: str,
-        *,
-        test: Sequence[str],
-        task_type: str = "auto",
-        features: Sequence[str] | None = None,
-        category: Sequence[str] = (),
-        name: str = "table",
-    ) -> ShiftTask:
-        """Wrap a table with an environment column: train on some environments, test on others.
-
-        Parameters
-        ----------
-        frame : one row an observation.
-        target, environment : the columns that hold y and the environment's name. Neither is a
-            feature.
-        test : environments held out for testing; the others are trained on.
-        task_type : ``"regression"``, ``"classification"``, or ``"auto"``: text, truth values and
-            two distinct values mean classification.
-        features : columns to use; all others where None.
-        category : columns to take as categories though they look like numbers.
-        name : of the task.
-
-        Columns are encoded as `hetrisk.tables.TableEncoder` decides on the training rows, and
-        those that are not 0/1 are standardised by the training rows. Labels of classes stay what
-        they are; the target of a regression stays in its own units.
-
-        Examples
-        --------
-        >>> x = np.random.default_rng(0).standard_normal(60)
-        >>> frame = pd.DataFrame({"x": x, "y": 2 * x, "year": [2024, 2025] * 30})
-        >>> task = ShiftTask.from_frame(frame, "y", "year", test=["2025"])
-        >>> task.train.X.shape, list(task.test)
-        ((30, 1), ['2025'])
-        """
-        table = LabelledFrame.read(frame, target, environment, task_type, features)
-        fit = partial(Encoding.fit, category=category)
-        return cls._hold_out(table, [str(label) for label in test], fit, name)
-
-    @classmethod
-    def leave_one_out(
-        cls,
-        frame: pd.DataFrame,
-        target: str,
-        environment: str,
-        *,
-        task_type: str = "auto",
-        features: Sequence[str] | None = None,
-        category: Sequence[str] = (),
-        named: Sequence[str] = (),
-        decimal: str | None = None,
-        name: str = "table",
-    ) -> Iterator[ShiftTask]:
-        """Yield one task for each environment of a table: trained on the others, tested on it.
-
-        Parameters as for `from_frame`; ``named`` and ``decimal`` as for `TableEncoder`.
-        """
-        fit = partial(Encoding.fit, category=category, named=named, decimal=decimal)
-        table = LabelledFrame.read(frame, target, environment, task_type, features)
-        for label in table.names:
-            yield cls._hold_out(table, [label], fit, name)
-
-    @classmethod
-    def _hold_out(
-        cls,
-        table: LabelledFrame,
-        test: Sequence[str],
-        fit: Callable[[pd.DataFrame], Encoding],
-        name: str,
-    ) -> ShiftTask:
-        table.check_held_out(test)
-        kept = [label for label in table.names if label not in test]
-        training = table.rows(kept)
-        encoding = fit(table.features.iloc[training])
-        codes = {label: code for code, label in enumerate(kept)}
-
-        def sample(rows: IntArray) -> Sample:
-            return Sample(encoding(table.features.iloc[rows]), table.y[rows])
-
-        return cls(
-            name=name,
-            task_type=table.task_type,
-            train=Labelled(
-                *sample(training),
-                np.asarray([codes[label] for label in table.labels[training]], dtype=np.int64),
-            ),
-            test={label: sample(table.rows([label])) for label in test},
-            feature_names=encoding.feature_names,
-            feature_groups=encoding.feature_groups,
-            environment_names=tuple(kept),
-            setting={"held_out": tuple(test)},
-        )
 
 
 def pool(samples: Mapping[str, Sample], rng: np.random.Generator) -> Labelled:
