@@ -1,28 +1,28 @@
 """The container: a zip archive of three members that are stored, never compressed.
 
-``hetrisk.json`` is the label (format and library versions), ``model.json`` the model as a tree
-of plain JSON, ``arrays.bin`` the bytes of its arrays one after another. Because nothing is
-compressed, opening a file takes memory in proportion to its size: a small file cannot unfold
-into a large one. Every member has a checksum, so a flipped bit is found before anything is read.
+``hetrisk.json`` is the label (format and version), ``records.json`` the four records as plain JSON,
+``arrays.bin`` the bytes of their arrays one after another. Because nothing is compressed, opening
+a file takes memory in proportion to its size: a small file cannot unfold into a large one. Every
+member has a checksum, so a flipped bit is found before anything is read.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from dataclasses import dataclass
-from typing import Any
-
-import sklearn
+from typing import Any, NoReturn
 
 import hetrisk
 from hetrisk.modelfile.errors import ModelFileError
+from hetrisk.tables.errors import quoted
 
-FORMAT_VERSION = 2
-LARGEST_FILE = 1 << 32  # a forest of 500 deep trees is a tenth of it
-LARGEST_TEXT = 1 << 24  # model.json of 2000 features is a tenth of it; JSON unfolds twentyfold
-LABEL, MODEL, ARRAYS = "hetrisk.json", "model.json", "arrays.bin"
+FORMAT_VERSION = 3
+LARGEST_FILE = 1 << 30  # a thousand boosted trees of 31 leaves take a three-hundredth of it
+LARGEST_TEXT = 1 << 24  # JSON unfolds twentyfold
+LABEL, RECORDS, ARRAYS = "hetrisk.json", "records.json", "arrays.bin"
 _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"(", b"c")
 
 
@@ -32,30 +32,33 @@ class Contents:
 
     Attributes
     ----------
-    label : format and library versions.
-    model : the tree of plain JSON.
+    version : of hetrisk, that wrote it.
+    records : plain JSON.
     arrays : the bytes of all arrays.
     """
 
-    label: dict[str, Any]
-    model: Any
+    version: str
+    records: Any
     arrays: bytes
 
 
-def pack(model: Any, arrays: bytes) -> bytes:
+def pack(records: Any, arrays: bytes) -> bytes:
     """Return the bytes of a model file."""
-    versions = {"hetrisk": hetrisk.__version__, "scikit-learn": sklearn.__version__}
-    label = {"format": FORMAT_VERSION, "versions": versions}
-    text = json.dumps(model, allow_nan=False).encode()
-    if len(text) > LARGEST_TEXT:
-        raise ModelFileError(
-            f"the model cannot be written: its description takes {len(text):,} bytes, and a model "
-            f"file has room for {LARGEST_TEXT:,}"
-        )
+    label = {"format": FORMAT_VERSION, "hetrisk": hetrisk.__version__}
+    try:
+        text = json.dumps(records, allow_nan=False).encode()
+    except ValueError as error:
+        raise ModelFileError(f"the model cannot be written: {error}") from None
+    for size, most in ((len(text), LARGEST_TEXT), (len(text) + len(arrays), LARGEST_FILE)):
+        if size > most:
+            raise ModelFileError(
+                f"the model cannot be written: it takes {size:,} bytes where a model file has room "
+                f"for {most:,}"
+            )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression=zipfile.ZIP_STORED) as archive:
         # A fixed date: the same model gives the same bytes.
-        for name, data in ((LABEL, json.dumps(label).encode()), (MODEL, text), (ARRAYS, arrays)):
+        for name, data in ((LABEL, json.dumps(label).encode()), (RECORDS, text), (ARRAYS, arrays)):
             archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
     return buffer.getvalue()
 
@@ -66,17 +69,38 @@ def unpack(data: bytes) -> Contents:
         raise ModelFileError(_what_it_is(data))
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            entries = archive.infolist()
-            _check_entries(entries)
-            label = _label(json.loads(archive.read(LABEL)))
-            _check_format(label["format"])
-            return Contents(label, json.loads(archive.read(MODEL)), archive.read(ARRAYS))
+            _check_entries(archive.infolist())
+            version = _version(_parsed(archive.read(LABEL)))
+            return Contents(version, _parsed(archive.read(RECORDS)), archive.read(ARRAYS))
     except ModelFileError:
         raise
     # Whatever a damaged archive makes zipfile and json raise, the file is what is wrong.
     except (Exception, MemoryError) as error:
         what = type(error).__name__
         raise ModelFileError(f"is damaged: its contents cannot be read ({what})") from None
+
+
+def is_later(version: str) -> bool:
+    """Whether a version is later than this one."""
+    return _numbers(version) > _numbers(hetrisk.__version__)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d{1,9}", version)[:3])
+
+
+def _parsed(text: bytes) -> Any:
+    return json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once)
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ModelFileError(f"is damaged: {word} is no number of JSON")
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) < len(pairs):
+        raise ModelFileError("is damaged: it says the same thing twice")
+    return dict(pairs)
 
 
 def _what_it_is(data: bytes) -> str:
@@ -89,14 +113,15 @@ def _what_it_is(data: bytes) -> str:
 
 def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
     names = [entry.filename for entry in entries]
-    if "schema.json" in names:
-        raise ModelFileError(
-            "is a skops file, the format of hetrisk 0.1.0, whose loader could be made to run code: "
-            "it is not opened; fit the model again"
-        )
-    if sorted(names) != sorted((LABEL, MODEL, ARRAYS)):
+    for early in ("schema.json", "model.json"):
+        if early in names:
+            raise ModelFileError(
+                "was written by an early version of hetrisk, whose files are not opened any more: "
+                "fit the model again"
+            )
+    if sorted(names) != sorted((LABEL, RECORDS, ARRAYS)):
         if LABEL in names:
-            raise ModelFileError("is damaged: it does not hold the three parts of a model")
+            raise ModelFileError("is damaged: it does not hold the three parts of a model file")
         raise ModelFileError("is a zip archive, but not a hetrisk model file")
     for entry in entries:
         stored = entry.compress_type == zipfile.ZIP_STORED and entry.flag_bits & 0x1 == 0
@@ -112,20 +137,19 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
             )
 
 
-def _label(label: Any) -> dict[str, Any]:
+def _version(label: Any) -> str:
+    """Return the version of hetrisk that wrote the file, where this one reads its format."""
     if not isinstance(label, dict) or type(label.get("format")) is not int:
         raise ModelFileError("is damaged: it does not say which format it has")
-    return label
-
-
-def _check_format(version: int) -> None:
+    version, written = label["format"], str(label.get("hetrisk", "unknown"))
     if version > FORMAT_VERSION:
         raise ModelFileError(
-            f"was written in format {version}, newer than the format {FORMAT_VERSION} this "
-            f"version of hetrisk ({hetrisk.__version__}) reads: upgrade hetrisk"
+            f"was written by hetrisk {quoted(written, 20)} in format {version}, newer than the "
+            f"format {FORMAT_VERSION} this version ({hetrisk.__version__}) reads: upgrade hetrisk"
         )
     if version < FORMAT_VERSION:
         raise ModelFileError(
             f"was written in format {version}, which this version of hetrisk "
             f"({hetrisk.__version__}) does not read any more: fit the model again"
         )
+    return written

@@ -1,11 +1,11 @@
-"""What is wrong with a model file, as a sentence."""
+"""What can be wrong with a model file."""
 
 from __future__ import annotations
 
 
 class ModelFileError(ValueError):
-    """A file that is not a model hetrisk will open, or a model it cannot write, and why."""
+    """A file that is not opened, or a model that cannot be written, and why, in a sentence."""
 
 
 class NewerModelWarning(UserWarning):
-    """The model was written by a later version of hetrisk than the one that opens it."""
+    """A model file was written by a later version of hetrisk than the one that opens it."""

@@ -1,159 +1,50 @@
-"""Trees as columns of plain numbers, with every index checked before scikit-learn follows it.
-
-scikit-learn walks trees in compiled code that trusts its nodes: a child beyond the last node or
-a feature beyond the last column reads memory that is not its own, and a child that points back
-never ends. Here a tree is one array for each property of its nodes, in the order scikit-learn
-grows them (a parent before its children), and is refused unless every inner node has two
-children further on, inside the tree, each the child of one parent, and tests a feature there is.
-"""
+"""Whether the nodes of a file are trees: before anything follows them."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from sklearn.ensemble._hist_gradient_boosting.predictor import (
-    PREDICTOR_RECORD_DTYPE,
-    TreePredictor,
-)
-from sklearn.tree._tree import NODE_DTYPE, TREE_LEAF, Tree
 
-from hetrisk.modelfile.codec import Kind, Reader, Writer
-from hetrisk.modelfile.errors import ModelFileError
+from hetrisk.core.predictor import LevelPart, TreesPart
 
-GROWN = (
-    *("left_child", "right_child", "feature", "threshold", "missing_go_to_left"),
-    *("impurity", "n_node_samples", "weighted_n_node_samples"),
-)
-BOOSTED = (
-    *("left", "right", "feature_idx", "num_threshold", "missing_go_to_left", "is_leaf"),
-    *("value", "count", "gain", "depth", "bin_threshold"),
-)
+DEEPEST_TREE = 128  # every row takes so many steps in every tree
+MOST_FEATURES = 100_000
 
 
-class GrownTree(Kind):
-    """A tree of `sklearn.tree`, alone or in a forest or gradient boosting."""
-
-    tag = "tree"
-
-    def holds(self, value: Any) -> bool:
-        """Whether it is one."""
-        return type(value) is Tree
-
-    def write(self, value: Any, writer: Writer) -> dict[str, Any]:
-        """Write the columns of its nodes and the values of its leaves."""
-        nodes = value.__getstate__()["nodes"]
-        columns = {name: writer.write(nodes[name].copy()) for name in GROWN}
-        return {
-            "features": int(value.n_features),
-            "of": {**columns, "value": writer.write(value.value.copy())},
-        }
-
-    def read(self, node: dict[str, Any], reader: Reader) -> Tree:
-        """Return a tree whose nodes were checked."""
-        parts = reader.fields(node, "of")
-        features = node["features"]
-        if type(features) is not int or not 0 < features < 1 << 31:
-            raise ModelFileError("is damaged: a tree has an impossible number of features")
-        values = parts.pop("value", None)
-        nodes = _nodes(parts, GROWN, NODE_DTYPE)
-        leaf = nodes["left_child"] == TREE_LEAF
-        if not np.array_equal(leaf, nodes["right_child"] == TREE_LEAF):
-            raise ModelFileError("is damaged or was tampered with: a tree has half a leaf")
-        depth = check_nodes(nodes["left_child"], nodes["right_child"], leaf)
-        _check_features(nodes["feature"][~leaf], features)
-        if not _is_values(values, len(nodes)):
-            raise ModelFileError("is damaged or was tampered with: a tree has values for no leaf")
-        tree = Tree(features, np.asarray([values.shape[2]], dtype=np.intp), 1)
-        tree.__setstate__(
-            {"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values}
-        )
-        return tree
+def wrong_level(part: LevelPart) -> str:
+    """Say what is wrong with levels: one at least must be known."""
+    return "" if len(part.level) else "know an environment"
 
 
-class BoostedTree(Kind):
-    """A tree of histogram gradient boosting, on numbers alone."""
+def wrong_trees(part: TreesPart) -> str:
+    """Say what is wrong with the nodes of trees; "" for nothing.
 
-    tag = "boosted tree"
-
-    def holds(self, value: Any) -> bool:
-        """Whether it is one."""
-        return type(value) is TreePredictor
-
-    def write(self, value: Any, writer: Writer) -> dict[str, Any]:
-        """Write the columns of its nodes."""
-        if value.nodes["is_categorical"].any():
-            raise ModelFileError(
-                "the model cannot be written: its boosted trees split categories; encode them as "
-                "numbers first, as hetrisk.tables.TableEncoder does"
-            )
-        return {"of": {name: writer.write(value.nodes[name].copy()) for name in BOOSTED}}
-
-    def read(self, node: dict[str, Any], reader: Reader) -> TreePredictor:
-        """Return a tree whose nodes were checked, except for the number of its features."""
-        nodes = _nodes(reader.fields(node, "of"), BOOSTED, PREDICTOR_RECORD_DTYPE)
-        leaf = nodes["is_leaf"] == 1
-        check_nodes(nodes["left"].astype(np.int64), nodes["right"].astype(np.int64), leaf)
-        empty = np.zeros((0, 8), dtype=np.uint32)
-        return TreePredictor(nodes, empty, empty.copy())
-
-
-def check_boosted_features(tree: TreePredictor, features: int) -> None:
-    """Refuse a tree that tests a feature there is not."""
-    inner = tree.nodes["is_leaf"] != 1
-    _check_features(tree.nodes["feature_idx"][inner], features)
-
-
-def check_nodes(left: np.ndarray, right: np.ndarray, leaf: np.ndarray) -> int:
-    """Refuse nodes that are not one tree; return its depth.
-
-    Parameters
-    ----------
-    left, right : (n,) the children of each node, of no meaning in leaves.
-    leaf : (n,) which nodes have none.
+    Nodes stand parents first, a leaf is its own child, and every node but the roots has one
+    parent: so no path comes back, none is longer than ``depth``, and a file of n nodes costs a
+    row at most n steps times the deepest tree allowed.
     """
-    inner = np.flatnonzero(~leaf)
-    children = np.concatenate([left[inner], right[inner]])
-    later = (left[inner] > inner).all() and (right[inner] > inner).all()
-    # All but the root are the child of one node each, which comes before them: no way back.
-    if not later or not np.array_equal(np.sort(children), np.arange(1, len(leaf))):
-        raise ModelFileError("is damaged or was tampered with: the nodes of a tree are not a tree")
-    depth, level = -1, np.zeros(1, dtype=np.int64)
-    while level.size:
-        depth, split = depth + 1, level[~leaf[level]]
-        level = np.concatenate([left[split], right[split]])
+    count = len(part.feature)
+    at = np.arange(count)
+    leaf = (part.left == at) & (part.right == at)
+    split = ~leaf
+    children = np.concatenate([part.left[split], part.right[split]])
+    later = (part.left[split] > at[split]) & (part.right[split] > at[split])
+    if not later.all() or (children.size and children.max() >= count):
+        return "have children that stand after their parent"
+    if not np.array_equal(np.sort(np.concatenate([children, part.root])), at):
+        return "have nodes that each belong to one place of one tree"
+    if part.feature.size and part.feature.max() >= part.n_features + part.uses_time:
+        return "test columns that exist"
+    if len(part.output) and part.output.max() >= len(part.base):
+        return "add to scores that exist"
+    if _depth(part, leaf) > part.depth:
+        return "be as deep as it says"
+    return ""
+
+
+def _depth(part: TreesPart, leaf: np.ndarray) -> int:
+    depth, level = 0, part.root[~leaf[part.root]]
+    while level.size and depth <= part.depth:
+        depth += 1
+        level = np.concatenate([part.left[level], part.right[level]])
+        level = level[~leaf[level]]
     return depth
-
-
-def _nodes(parts: dict[str, Any], names: tuple[str, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Return the nodes as scikit-learn keeps them; whatever it has beyond ``names`` is zero."""
-    sizes = {len(part) if _is_column(part) else -1 for part in parts.values()}
-    if set(parts) != set(names) or len(sizes) != 1 or not min(sizes) > 0:
-        raise ModelFileError("is damaged or was tampered with: a tree lacks a part")
-    nodes = np.zeros(min(sizes), dtype=dtype)
-    for name in names:
-        if parts[name].dtype != nodes.dtype[name]:
-            raise ModelFileError(
-                f"does not match this scikit-learn: {name} of a tree is {parts[name].dtype}"
-            )
-        nodes[name] = parts[name]
-    return nodes
-
-
-def _is_column(part: Any) -> bool:
-    return isinstance(part, np.ndarray) and part.ndim == 1
-
-
-def _check_features(tested: np.ndarray, features: int) -> None:
-    if tested.size and not (tested.min() >= 0 and tested.max() < features):
-        raise ModelFileError(
-            "is damaged or was tampered with: a tree tests a feature that does not exist"
-        )
-
-
-def _is_values(values: Any, n_nodes: int) -> bool:
-    right = isinstance(values, np.ndarray) and values.ndim == 3 and values.dtype == np.float64
-    return right and values.shape[:2] == (n_nodes, 1) and values.shape[2] > 0
-
-
-KINDS: tuple[Kind, ...] = (GrownTree(), BoostedTree())

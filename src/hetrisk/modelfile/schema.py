@@ -1,0 +1,233 @@
+"""The four records of a model file, as data: every field, its kind, its bounds, its default.
+
+A new field gets ``Field(kind, since=version, default=...)`` and its record the next version below:
+files of before take the default; versions of before refuse files that hold it, in a sentence. A
+field is never renamed, nor given another meaning. Dimensions: d columns of the predictor, K scores
+of a row (1 for numbers), E known environments; p columns of the table, for what `check` compares.
+
+=========  ======================================================================================
+encoder    how a table becomes numbers: what each column meant, how time is read
+predictor  what is predicted, and from what: coefficients, levels and trees as arrays
+summary    what the page is made of
+reference  what later rows are held against
+=========  ======================================================================================
+"""
+
+from __future__ import annotations
+
+from hetrisk.core.predictor import PARTS, Predictor
+from hetrisk.core.result import (
+    ColumnEvidence,
+    Expected,
+    Forecast,
+    Horizon,
+    Ranked,
+    ReachLine,
+    Tested,
+)
+from hetrisk.modelfile.kinds import (
+    Array,
+    Field,
+    Kind,
+    Labels,
+    Many,
+    Maybe,
+    Number,
+    OneOf,
+    Plain,
+    Record,
+    Text,
+    Truth,
+    Whole,
+)
+from hetrisk.modelfile.trees import DEEPEST_TREE, MOST_FEATURES, wrong_level, wrong_trees
+
+VERSIONS = {"encoder": 1, "predictor": 1, "summary": 1, "reference": 1}
+KINDS = ("numbers", "labels")
+LARGEST = 1e300  # of a number that is added to others: sums of a few stay finite
+
+NAME = Text(10_000)
+SENTENCE = Text(100_000)
+FIGURE = Number(nan=True, inf=True)
+SHARE = Number(0.0, 1.0, nan=True)
+COUNT = Whole(0)
+
+# The predictor.
+
+LINEAR = Record(
+    {
+        "coef": Array("number", ("d", "K"), -LARGEST, LARGEST),
+        "intercept": Array("number", ("K",), -LARGEST, LARGEST),
+        "slope": Array("number", ("K",), -LARGEST, LARGEST),
+        "origin": Number(-LARGEST, LARGEST),
+    },
+    PARTS["linear"],
+)
+LEVEL = Record(
+    {
+        "level": Array("number", ("E", "K"), -LARGEST, LARGEST),
+        "other": Array("number", ("K",), -LARGEST, LARGEST),
+    },
+    PARTS["level"],
+    wrong_level,
+)
+TREES = Record(
+    {
+        "n_features": Whole(0, MOST_FEATURES, dim="d"),
+        "uses_time": Truth(),
+        "depth": Whole(0, DEEPEST_TREE),
+        "base": Array("number", ("K",), -LARGEST, LARGEST),
+        "root": Array("whole", ("trees",), 0),
+        "output": Array("whole", ("trees",), 0),
+        "feature": Array("whole", ("nodes",), 0),
+        "threshold": Array("number", ("nodes",), inf=True),
+        "left": Array("whole", ("nodes",), 0),
+        "right": Array("whole", ("nodes",), 0),
+        "missing_left": Array("whole", ("nodes",), 0, 1),
+        "value": Array("number", ("nodes",), -LARGEST, LARGEST),
+    },
+    PARTS["trees"],
+    wrong_trees,
+)
+PART = OneOf({"linear": LINEAR, "level": LEVEL, "trees": TREES})
+MODEL = Record(
+    {
+        "link": Text(words=("identity", "softmax")),
+        "weight": Array("number", ("members",), 0.0, 1.0),
+        "members": Many(Many(PART, least=1, most=100), dim="members", least=1, most=1_000),
+    },
+    Predictor,
+    lambda made: "" if abs(made.weight.sum() - 1) < 1e-6 else "have weights that sum to one",
+)
+ADAPTATION = Record({"sentence": SENTENCE, "figures": Plain()})
+INTERVALS = Record(
+    {
+        "levels": Array("number", ("levels",), 0.0, 1.0),
+        "horizons": Array("number", ("horizons",), 0.0, LARGEST, nan=True),
+        "quantiles": Array("number", ("horizons", "levels"), 0.0, LARGEST),
+    }
+)
+PREDICTOR = Record(
+    {
+        "kind": Text(words=KINDS),
+        "target": NAME,
+        "columns": Many(NAME, dim="d", most=MOST_FEATURES, differ=True),
+        "scores": Whole(1, 10_000, dim="K"),
+        "classes": Maybe(Labels("K", least=2)),
+        "environment_name": Maybe(NAME),
+        "environment_levels": Labels("E"),
+        "model": MODEL,
+        "intervals": Maybe(INTERVALS),
+        "adaptation": Maybe(ADAPTATION),
+    }
+)
+
+# The encoder.
+
+ENCODER = Record(
+    {
+        "table": Maybe(Plain()),
+        "time_name": Maybe(NAME),
+        "time": Maybe(Plain()),
+    }
+)
+
+# The summary.
+
+EXPECTED = Record({"mean": FIGURE, "lower": FIGURE, "upper": FIGURE}, Expected)
+RANKED = Record(
+    {
+        "candidate": NAME,
+        **dict.fromkeys(("mean", "worst", "criterion"), FIGURE),
+        **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), FIGURE),
+        "chosen": Truth(),
+        "note": SENTENCE,
+    },
+    Ranked,
+)
+TESTED = Record(
+    {
+        "candidate": NAME,
+        "environment": NAME,
+        "cut": NAME,
+        "horizon": FIGURE,
+        "known": Truth(),
+        "n_rows": COUNT,
+        "error": FIGURE,
+    },
+    Tested,
+)
+BY_HORIZON = Record(
+    {
+        "horizon": FIGURE,
+        "label": NAME,
+        **dict.fromkeys(("chosen", "plain", "constant"), EXPECTED),
+        "n_environments": COUNT,
+    },
+    Horizon,
+)
+FORECAST = Record(
+    {
+        **dict.fromkeys(("mean", "lower", "upper"), FIGURE),
+        **dict.fromkeys(("plain", "constant"), EXPECTED),
+        "by_horizon": Many(BY_HORIZON),
+        "plain_fails_at": FIGURE,
+        "unit": NAME,
+        "n_environments": COUNT,
+    },
+    Forecast,
+)
+REACH_LINE = Record(dict.fromkeys(("reach", "chosen", "plain", "constant"), FIGURE), ReachLine)
+EVIDENCE = Record(
+    {
+        "column": NAME,
+        "kept": Truth(),
+        "coefficients": Many(FIGURE),
+        **dict.fromkeys(("p_slope", "p_column", "stability"), SHARE),
+        "reason": SENTENCE,
+    },
+    ColumnEvidence,
+)
+NOTE = Record({"column": NAME, "text": SENTENCE})
+SUMMARY = Record(
+    {
+        "best": Field(NAME, default=""),
+        "verdict": Field(NAME, default=""),
+        "reason": Field(SENTENCE, default=""),
+        "reach": Field(FIGURE, default=1.0),
+        "break_even": Field(FIGURE, default=float("inf")),
+        "ranking": Field(Many(RANKED), default=()),
+        "backtest": Field(Many(TESTED), default=()),
+        "forecast": Field(Maybe(FORECAST), default=None),
+        "reach_curve": Field(Many(REACH_LINE), default=()),
+        "evidence": Field(Many(EVIDENCE), default=()),
+        "notes": Field(Many(NOTE), default=()),
+        "left_out": Field(Many(NOTE), default=()),
+        "leaks": Field(Many(NOTE), default=()),
+        "provenance": Field(Plain(), default={}),
+    }
+)
+
+# The reference.
+
+ENVIRONMENT = Record({"name": NAME, "n_rows": COUNT, "share": SHARE})
+REFERENCE = Record(
+    {
+        "n_rows": COUNT,
+        "columns": Many(NAME, dim="p"),
+        **dict.fromkeys(("mean", "sd", "low", "high"), Array("number", ("p",), nan=True, inf=True)),
+        "missing": Array("number", ("p",), 0.0, 1.0),
+        "indicator": Array("truth", ("p",)),
+        "n_sampled": COUNT,
+        "points": Array("number", ("q", "p"), nan=True, inf=True),
+        "cdf": Array("number", ("q", "p"), 0.0, 1.0, nan=True),
+        "environments": Many(ENVIRONMENT, dim="e"),
+        "environment_mean": Array("number", ("e", "p"), nan=True, inf=True),
+    }
+)
+RECORDS: dict[str, Kind] = {
+    "encoder": ENCODER,
+    "predictor": PREDICTOR,
+    "summary": SUMMARY,
+    "reference": Maybe(REFERENCE),
+}
