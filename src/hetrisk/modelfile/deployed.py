@@ -7,7 +7,7 @@ without it: a table goes through the encoder, time and environment are read besi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
@@ -21,6 +21,7 @@ from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.frames import as_pandas
 
 NUMBERS, LABELS = "numbers", "labels"
+NUMBERS_AT_ONCE = 1 << 24  # features and scores of the rows that are predicted in one go
 
 
 class Encoder(Protocol):
@@ -170,22 +171,32 @@ class Deployed:
 
     def predict(self, frame: Any) -> np.ndarray:
         """(n,) predicted numbers, or labels."""
-        scores = self.predictor.predict(self.inputs(frame))
-        return scores[:, 0] if self.classes is None else self.classes[scores.argmax(axis=1)]
+        if self.classes is None:
+            return np.concatenate([scores[:, 0] for scores in self._scores(frame)])
+        codes = [scores.argmax(axis=1) for scores in self._scores(frame)]
+        labels: np.ndarray = self.classes[np.concatenate(codes)]
+        return labels
 
     def predict_proba(self, frame: Any) -> FloatArray:
         """(n, K) probabilities of the classes."""
         if self.classes is None:
             raise ValueError("the model predicts numbers: there are no probabilities of classes.")
-        return self.predictor.predict(self.inputs(frame))
+        return np.concatenate(list(self._scores(frame)))
 
     def predict_interval(self, frame: Any, level: float = 0.9) -> FloatArray:
         """(n, 2) lower and upper ends that hold the target in a share ``level`` of environments."""
         if self.classes is not None or self.intervals is None:
-            why = "predicts labels" if self.intervals is not None else "was not backtested"
+            why = "was not backtested" if self.classes is None else "predicts labels"
             raise ValueError(f"the model {why}: it has no intervals.")
         middle, half = self.predict(frame), self.intervals.half_width(level)
         return np.column_stack([middle - half, middle + half])
+
+    def _scores(self, frame: Any) -> Iterator[FloatArray]:
+        """Predict some rows at a time: a wide model would take more memory than its table."""
+        table = as_pandas(frame)
+        step = max(1, NUMBERS_AT_ONCE // (len(self.columns) + self.n_scores))
+        for start in range(0, max(len(table), 1), step):
+            yield self.predictor.predict(self.inputs(table.iloc[start : start + step]))
 
     def _numbers(self, table: pd.DataFrame) -> FloatArray:
         absent = [name for name in self.columns if name not in table.columns]
