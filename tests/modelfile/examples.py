@@ -18,6 +18,7 @@ from hetrisk.core.result import (
     Tested,
 )
 from hetrisk.modelfile import FORMAT_VERSION, Deployed, Intervals
+from hetrisk.tables.time import TimeColumn
 
 COLUMNS = ("a", "b", "c")
 LABEL = json.dumps({"format": FORMAT_VERSION, "hetrisk": "0.3.0"})
@@ -74,13 +75,22 @@ def deployed(**changes):
         "predictor": Predictor(((linear(),), (trees(), level())), np.array([0.25, 0.75])),
         "columns": COLUMNS,
         "environment_name": "site",
-        "environment_levels": np.array(["p", "q"]),
+        "environment_levels": ("p", "q"),
         "intervals": Intervals(
             np.array([0.5, 0.8, 0.9, 0.95]), np.array([np.nan]), np.array([[1.0, 2.0, 3.0, 4.0]])
         ),
         "summary": summary(),
     }
     return Deployed(**{**whole, **changes})
+
+
+def timed(zone="Europe/Berlin"):
+    """Return a model with a slope in time, dates of a zone."""
+    line = LinearPart(np.ones((3, 1)), np.zeros(1), np.ones(1), 18_000.0)
+    when = TimeColumn(np.empty(0), "when", "date", "ISO8601", zone=zone)
+    return deployed(
+        predictor=Predictor(((line, trees()),), np.ones(1)), time_name="when", time=when
+    )
 
 
 def labelled():
@@ -97,7 +107,8 @@ def labelled():
 def frame(n=20):
     rng = np.random.default_rng(0)
     made = pd.DataFrame(rng.normal(size=(n, 3)), columns=COLUMNS)
-    return made.assign(site=rng.choice(["p", "q", "new"], n))
+    dates = pd.date_range("2019-04-14", periods=n).strftime("%Y-%m-%d")
+    return made.assign(when=dates, site=rng.choice(["p", "q", "new"], n))
 
 
 def packed(compression=zipfile.ZIP_STORED, **files):

@@ -19,6 +19,7 @@ from modelfile.examples import (
     part,
     parts,
     relabelled,
+    timed,
     with_numbers,
 )
 
@@ -182,6 +183,14 @@ def test_a_field_an_earlier_version_did_not_have_takes_its_default(good, monkeyp
     gone = edited(newer, lambda records: records["summary"]["of"].pop("fairness"))
     with pytest.raises(ModelFileError, match=r"'summary\.fairness' must be there"):
         modelfile.loads(gone)
+
+
+@pytest.mark.parametrize("zone", ["dateutil//etc/passwd", "/etc/passwd", "../x", "Europe/../x"])
+def test_a_zone_is_never_the_path_of_a_file(zone):
+    good = modelfile.dumps(timed())
+    bad = edited(good, lambda records: records["encoder"]["of"]["time"].update(zone=zone))
+    with pytest.raises(ModelFileError, match="have its form"):
+        modelfile.loads(bad)
 
 
 def test_classes_and_scores_must_agree():

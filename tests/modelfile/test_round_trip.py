@@ -13,18 +13,19 @@ from hetrisk.core import result
 from hetrisk.core.predictor import Inputs, Predictor, single
 from hetrisk.modelfile import ModelFileError, schema
 from hetrisk.tables.errors import TableError
-from modelfile.examples import deployed, frame, labelled, linear, relabelled, summary, trees
+from modelfile.examples import deployed, frame, labelled, linear, relabelled, summary, timed, trees
 
 MAKES = {
     "numbers": deployed,
     "labels": labelled,
+    "time": timed,
     "linear": lambda: deployed(predictor=single(linear())),
     "no columns": lambda: deployed(predictor=single(linear(d=0)), columns=()),
     "whole labels": lambda: dataclasses.replace(labelled(), classes=np.array([1, 2, 5])),
     "no environment": lambda: deployed(
         predictor=single(trees()),
         environment_name=None,
-        environment_levels=np.empty(0),
+        environment_levels=(),
     ),
 }
 
@@ -48,6 +49,17 @@ def test_predictions_are_those_of_the_predictor():
     np.testing.assert_array_equal(
         model.predict_interval(table, 0.9), model.predict(table)[:, None] + [-3.0, 3.0]
     )
+
+
+@pytest.mark.parametrize("zone", ["", "UTC", "Europe/Berlin", "+05:30", "UTC-03:00", "Etc/GMT+2"])
+def test_time_is_read_as_it_was(zone):
+    model, table = modelfile.loads(modelfile.dumps(timed(zone))), frame()
+    later = table.assign(when="2119-01-01")
+    first = (np.datetime64("2119-01-01") - np.datetime64("2019-04-14")).astype(int)
+    apart = model.predict(later) - model.predict(table)
+    np.testing.assert_allclose(apart, first - np.arange(20))
+    with pytest.raises(TableError, match="'when', the column of time"):
+        model.predict(table.drop(columns="when"))
 
 
 def test_labels_have_probabilities():
@@ -98,8 +110,8 @@ def test_levels_of_an_interval_lie_within_those_known():
         ({"columns": ("a", "b")}, "have length 2; got 3"),
         ({"columns": ("a", "a", "b")}, "hold nothing twice"),
         ({"kind": "labels"}, "name classes"),
-        ({"environment_levels": np.array(["p"])}, "have length 1; got 2"),
-        ({"environment_levels": pd.to_datetime(["2020", "2021"])}, "labels must be all text"),
+        ({"environment_levels": ("p",)}, "have length 1; got 2"),
+        ({"classes": pd.to_datetime(["2020", "2021"])}, "labels must be all text"),
         ({"summary": {"more": 1}}, "no field, or no value, for 'more'"),
         ({"summary": {**summary(), "best": object}}, None),
         ({"summary": {"provenance": {"model": object()}}}, "object is not plain"),

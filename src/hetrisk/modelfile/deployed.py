@@ -19,6 +19,7 @@ from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.modelfile.errors import ModelFileError
 from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.frames import as_pandas
+from hetrisk.tables.time import TimeColumn, read_environment
 
 NUMBERS, LABELS = "numbers", "labels"
 NUMBERS_AT_ONCE = 1 << 24  # features and scores of the rows that are predicted in one go
@@ -29,16 +30,6 @@ class Encoder(Protocol):
 
     def transform(self, X: Any) -> FloatArray:
         """(n, d) numbers."""
-
-    def to_record(self) -> dict[str, Any]:
-        """Everything it knows, as plain values."""
-
-
-class Time(Protocol):
-    """What reads time from a column (`hetrisk.tables.time.TimeColumn`)."""
-
-    def read(self, values: Any) -> FloatArray:
-        """(n,) time as a number, NaN where unknown."""
 
     def to_record(self) -> dict[str, Any]:
         """Everything it knows, as plain values."""
@@ -96,9 +87,9 @@ class Deployed:
     columns: tuple[str, ...]
     encoder: Encoder | None = None
     time_name: str | None = None
-    time: Time | None = None
+    time: TimeColumn | None = None
     environment_name: str | None = None
-    environment_levels: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+    environment_levels: tuple[str, ...] = ()
     classes: np.ndarray | None = None
     intervals: Intervals | None = None
     adaptation: Mapping[str, Any] | None = None
@@ -112,7 +103,7 @@ class Deployed:
         *,
         target: str = "y",
         encoder: Encoder | None = None,
-        time: Time | None = None,
+        time: TimeColumn | None = None,
         summary: Mapping[str, Any] | None = None,
         reference: Mapping[str, Any] | None = None,
     ) -> Self:
@@ -147,7 +138,7 @@ class Deployed:
             time_name=known["time_name_"],
             time=time,
             environment_name=known["environment_name_"],
-            environment_levels=np.empty(0, dtype=object) if levels is None else levels,
+            environment_levels=() if levels is None else tuple(str(level) for level in levels),
             classes=known["classes_"],
             intervals=_intervals(known["quantiles_"]),
             adaptation=known["adaptation_"],
@@ -215,10 +206,10 @@ class Deployed:
         """Codes into the levels; -1 for an environment not seen, or none."""
         if self.environment_name not in table.columns:
             return None  # all of them are new
-        positions = {str(level): i for i, level in enumerate(self.environment_levels)}
-        values = table[self.environment_name].astype(object)
-        codes = [-1 if pd.isna(value) else positions.get(str(value), -1) for value in values]
-        return np.asarray(codes, dtype=np.int64)
+        column = table[self.environment_name]
+        codes, names = read_environment(column, str(self.environment_name))
+        known = {level: code for code, level in enumerate(self.environment_levels)}
+        return np.asarray([*(known.get(name, -1) for name in names), -1])[codes]
 
 
 _READ = (
