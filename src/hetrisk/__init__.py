@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from hetrisk.estimators.invariant import InvariantClassifier, InvariantRegressor
     from hetrisk.estimators.mixture import EnvironmentMixture
     from hetrisk.estimators.selector import HRMSelector
-    from hetrisk.monitoring import check
 
 __version__ = "0.3.0"
 
@@ -25,7 +24,6 @@ __all__ = [
     "InvariantClassifier",
     "InvariantRegressor",
     "baselines",
-    "check",
     "datasets",
     "metrics",
     "plotting",
@@ -38,7 +36,6 @@ _HOME = {
     "HRMSelector": "hetrisk.estimators.selector",
     "InvariantClassifier": "hetrisk.estimators.invariant",
     "InvariantRegressor": "hetrisk.estimators.invariant",
-    "check": "hetrisk.monitoring",
 }
 
 

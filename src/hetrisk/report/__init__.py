@@ -1,10 +1,10 @@
-"""A fitted model explained on one HTML page, and in a notebook cell.
+"""What a fitted model is worth, on one HTML page.
 
-Fitted model and data -> `Summary` (`extraction`) -> autoescaped template (`page`).
+Backtest -> `Decision` (`decision`) -> `Summary` -> autoescaped template (`page`).
 """
 
-from hetrisk.report.card import repr_html
-from hetrisk.report.extraction import summarize
+from hetrisk.report.decision import Decision, decide
 from hetrisk.report.page import render, write_report
+from hetrisk.report.summary import Summary
 
-__all__ = ["render", "repr_html", "summarize", "write_report"]
+__all__ = ["Decision", "Summary", "decide", "render", "write_report"]

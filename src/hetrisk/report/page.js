@@ -1,4 +1,4 @@
-// Sorting, choosing, folding and saving. The page is complete without any of it.
+// Sorting, folding and saving. The page is complete without any of it.
 "use strict";
 (function () {
   const SHOWN = 25;
@@ -58,26 +58,6 @@
     label(true);
     button.addEventListener("click", () => label(table.classList.toggle("folded")));
     table.parentElement.after(button);
-  });
-
-  // --- choose: panels give way to a list of their names
-  document.querySelectorAll(".chooser").forEach((chooser, number) => {
-    const panels = Array.from(chooser.querySelectorAll(".panel"));
-    if (panels.length < 2) return;
-    const select = document.createElement("select");
-    select.id = "choose-" + number;
-    panels.forEach((panel, i) => select.add(new Option(panel.dataset.name, String(i))));
-    const label = document.createElement("label");
-    label.htmlFor = select.id;
-    label.textContent = chooser.dataset.label;
-    const bar = document.createElement("p");
-    bar.className = "choose";
-    bar.append(label, select);
-    chooser.replaceChildren(bar, ...panels);
-    chooser.classList.add("choosing");
-    const show = () => panels.forEach((panel, i) => { panel.hidden = i !== select.selectedIndex; });
-    select.addEventListener("change", show);
-    show();
   });
 
   // --- save: a picture becomes a file that stands alone, its colours written into it

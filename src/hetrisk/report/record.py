@@ -9,37 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from hetrisk.report.summary import Feature, Summary, by_importance
+from hetrisk.report.summary import Summary
 
 
 def record(summary: Summary) -> dict[str, Any]:
-    """Return a summary as dictionaries, lists, texts and numbers.
-
-    What a table calls a column is under ``columns``, most important first; ``features`` are the
-    numbers the model sees of them, to which coefficients and spreads refer.
-    """
-    values = plain_record(summary)
-    values["columns"] = [_feature(f) for f in by_importance(summary.features)]
-    values["features"] = [_feature(f) for f in summary.columns]
-    origin = values.pop("origin") or {}
-    values["rows"] = values.pop("n_rows")
-    values["source"], values["target"] = origin.get("source"), origin.get("target")
-    values["columns_in_table"] = origin.get("n_columns")
-    values["task_reason"] = origin.get("reason")
-    values["notes"] = [{"column": column, "note": note} for column, note in origin.get("notes", [])]
-    values["leaks"] = [
-        {"column": column, "kind": kind, "sentence": sentence}
-        for column, kind, sentence in origin.get("leaks", [])
-    ]
-    values["left_out"] = [
-        {"column": column, "reason": reason} for column, reason in origin.get("left_out", [])
-    ]
-    return values
-
-
-def _feature(feature: Feature) -> dict[str, Any]:
-    values: dict[str, Any] = plain_record(feature)
-    return {"column": values.pop("name"), "kept": values.pop("used"), **values}
+    """Return a summary as dictionaries, lists, texts and numbers; the decision first."""
+    values: dict[str, Any] = plain_record(summary)
+    decision = values.pop("decision")
+    decision["action"] = summary.decision.action.name.lower()
+    origin = values.pop("origin")
+    for kind in ("notes", "left_out"):
+        origin[kind] = [{"column": column, "text": text} for column, text in origin[kind]]
+    return {"decision": decision, **origin, **values}
 
 
 def plain_record(value: Any) -> Any:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special, stats
 
-from hetrisk.core.drift.thresholds import DRIFT_THRESHOLDS
 from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
 from hetrisk.core.numerics.spread import ColumnSpread, column_spread
@@ -53,7 +52,7 @@ class Reference:
     def outside(self, values: FloatArray, columns: slice | BoolArray) -> BoolArray:
         """Return which of ``values`` (n, m) lie clearly outside what ``columns`` held."""
         low, high = self.low[columns], self.high[columns]
-        room = DRIFT_THRESHOLDS.room * (high - low)
+        room = 0.1 * (high - low)
         far: BoolArray = (values < low - room) | (values > high + room)
         return far
 

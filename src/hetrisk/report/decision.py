@@ -1,0 +1,276 @@
+"""What to do, computed from the backtest alone, so that no sentence can contradict it.
+
+`decide` is the one place where an answer is put into words: the terminal, the page, ``--quiet``
+and ``--json`` show what it returns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from hetrisk.core.result import Expected, Forecast, Horizon, Ranked, ReachLine, Tested
+from hetrisk.report.labels import brief, count_of, listed, number, percent
+from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
+
+FEW = 5  # environments left out: with fewer, the answer says on how little it rests
+ALIKE = 0.005  # of an error: a difference that is not worth a sentence
+
+
+class Action(Enum):
+    """What to do with what was fitted."""
+
+    USE = "use it"
+    PLAIN = "use the plain model"
+    CONSTANT = "predict the mean"
+    NO_MODEL = "rely on no model yet"
+    UNTESTED = "not tested"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An answer in sentences.
+
+    Attributes
+    ----------
+    action : what to do.
+    candidate : the model that was fitted.
+    headline : what to do, in one sentence.
+    evidence : how the model and its rivals did where they were left out.
+    expect : the error to expect.
+    watch : what would change the answer, the gravest first.
+    """
+
+    action: Action
+    candidate: str
+    headline: str
+    evidence: str
+    expect: str
+    watch: tuple[str, ...]
+
+    @property
+    def opening(self) -> str:
+        """Return the first paragraph."""
+        return " ".join(part for part in (self.headline, self.evidence, self.expect) if part)
+
+
+def decide(
+    ranking: Sequence[Ranked],
+    backtest: Sequence[Tested],
+    forecast: Forecast,
+    reach_curve: Sequence[ReachLine],
+    asked: str | None = None,
+) -> Decision:
+    """Say what to do.
+
+    Parameters
+    ----------
+    ranking, backtest, forecast, reach_curve : what a fitted ``BacktestRegressor`` holds.
+    asked : the candidate that was asked for by name, if one was.
+    """
+    chosen = next(line for line in ranking if line.chosen)
+    facts = _Facts(chosen, {line.candidate: line for line in ranking}, tuple(backtest), forecast)
+    action = _action(facts)
+    decision = Decision(
+        action,
+        chosen.candidate,
+        _headline(action, facts),
+        "" if action is Action.UNTESTED else _evidence(facts),
+        _expect(facts),
+        tuple(_watch(action, facts, reach_curve)),
+    )
+    return decision if asked is None else _as_asked(decision, facts)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the sentences are made of."""
+
+    chosen: Ranked
+    ranked: dict[str, Ranked]
+    backtest: tuple[Tested, ...]
+    forecast: Forecast
+
+    @property
+    def unit(self) -> str:
+        return self.forecast.unit
+
+    @property
+    def timed(self) -> bool:
+        return any(line.cut for line in self.backtest)
+
+    @property
+    def where(self) -> str:
+        """Where the errors were measured."""
+        return "in periods not yet seen" if self.timed else "in environments left out"
+
+    @property
+    def name(self) -> str:
+        return called(self.chosen.candidate, self.unit)
+
+    def rival(self, name: str) -> Ranked | None:
+        line = self.ranked.get(name)
+        failed = line is None or not math.isfinite(line.mean)
+        return None if failed or name == self.chosen.candidate else line
+
+
+def _action(f: _Facts) -> Action:
+    if untested(f.forecast):
+        return Action.UNTESTED
+    if f.chosen.candidate == CONSTANT:
+        return Action.CONSTANT
+    constant_line = f.rival(CONSTANT)
+    beaten = constant_line is not None and f.chosen.mean >= constant_line.mean
+    if beaten or f.forecast.mean >= f.forecast.constant.mean:
+        return Action.NO_MODEL
+    return Action.PLAIN if f.chosen.candidate == PLAIN else Action.USE
+
+
+def _headline(action: Action, f: _Facts) -> str:
+    if action is Action.UNTESTED:
+        return f"Fitted {f.name}, not tested: {_why_untested(f)}"
+    if action is Action.CONSTANT:
+        return f"Predict {constant(f.unit)}: {f.where}, nothing else is shown to err less."
+    if action is Action.NO_MODEL:
+        return f"Rely on no model yet: {f.where}, {f.name} errs no less than {constant(f.unit)}."
+    if action is Action.PLAIN:
+        return f"Use {f.name}: nothing else is shown to err less {f.where}."
+    return f"Use {f.name}."
+
+
+def _why_untested(f: _Facts) -> str:
+    return "there are too few environments to leave any out; the figures are for rows like these."
+
+
+def _evidence(f: _Facts) -> str:
+    """``Predicting later periods from earlier ones, it erred 0.18 (plain 0.31, the mean 0.30).``"""
+    how = (
+        "Predicting later periods from earlier ones"
+        if f.timed
+        else "Each environment predicted from the others"
+    )
+    rivals = [
+        f"{'plain' if name == PLAIN else constant(f.unit)} {number(line.mean)}"
+        for name in (PLAIN, CONSTANT)
+        if (line := f.rival(name)) is not None
+    ]
+    beside = f" ({', '.join(rivals)})" if rivals else ""
+    return f"{how}, it erred {number(f.chosen.mean)}{beside}."
+
+
+def _expect(f: _Facts) -> str:
+    whole = Expected(f.forecast.mean, f.forecast.lower, f.forecast.upper)
+    if untested(f.forecast):
+        return f"On rows like these expect {f.unit} {_range(whole)}." if _known(whole) else ""
+    if f.forecast.by_horizon:
+        first = f.forecast.by_horizon[0]
+        soon = f"expect {_range(first.chosen)} {first.label}"
+        last = f.forecast.by_horizon[-1]
+        if last is not first and last.chosen.mean > (1 + ALIKE) * first.chosen.mean:
+            soon += f", {_range(last.chosen)} {last.label}"
+        return f"{soon[:1].upper()}{soon[1:]} ({f.unit}, 90 %)."
+    return f"Expect {_range(whole)} in an environment not seen ({f.unit}, 90 %)."
+
+
+def _known(e: Expected) -> bool:
+    return math.isfinite(e.mean)
+
+
+def _range(e: Expected) -> str:
+    if not (math.isfinite(e.lower) and math.isfinite(e.upper)) or e.lower == e.upper:
+        return number(e.mean)
+    return f"{number(e.lower)} to {number(e.upper)}"
+
+
+def _watch(action: Action, f: _Facts, curve: Sequence[ReachLine]) -> list[str]:
+    if action is Action.UNTESTED:
+        return []
+    said = [_plain_fails(f), _chosen_fails(action, f, curve), _worst(f), _few(f), _failed(f)]
+    return [sentence for sentence in said if sentence]
+
+
+def _plain_fails(f: _Facts) -> str:
+    """From when on the plain model is worse than a constant, and by how much it errs more."""
+    sentences = []
+    if f.chosen.candidate != PLAIN and f.forecast.by_horizon:
+        first = f.forecast.by_horizon[0]
+        more = first.plain.mean / first.chosen.mean - 1 if first.chosen.mean > 0 else math.nan
+        if math.isfinite(more) and abs(more) > ALIKE:
+            word = "more" if more > 0 else "less"
+            sentences.append(
+                f"{_capital(first.label)} the plain model errs {percent(abs(more))} {word}."
+            )
+    at = f.forecast.plain_fails_at
+    if math.isfinite(at):
+        failing: Horizon | None = next((h for h in f.forecast.by_horizon if h.horizon >= at), None)
+        when = f"at reach {number(at, 2)}" if failing is None else failing.label
+        sentences.append(
+            f"The plain model is worse than predicting {constant(f.unit)} from {when} on."
+        )
+    return " ".join(sentences)
+
+
+def _chosen_fails(action: Action, f: _Facts, curve: Sequence[ReachLine]) -> str:
+    if action not in (Action.USE, Action.PLAIN):
+        return ""
+    horizon = next((h for h in f.forecast.by_horizon if h.chosen.mean >= h.constant.mean), None)
+    if horizon is not None:
+        return f"It is no better than predicting {constant(f.unit)} {horizon.label}."
+    line = next((line for line in curve if line.chosen >= line.constant), None)
+    if line is None or line.reach == 0:
+        return ""
+    return (
+        f"If the world moves beyond what was seen (reach {number(line.reach, 2)}), it is no "
+        f"better than predicting {constant(f.unit)}."
+    )
+
+
+def _worst(f: _Facts) -> str:
+    mine = [line for line in f.backtest if line.candidate == f.chosen.candidate]
+    finite = [line for line in mine if math.isfinite(line.error)]
+    if len(finite) < 2:
+        return ""
+    worst = max(finite, key=lambda line: line.error)
+    if worst.error < 1.25 * f.chosen.mean:
+        return ""
+    return (
+        f"It erred most in {brief(worst.environment, 40)}: {number(worst.error)} "
+        f"({count_of(worst.n_rows, 'row')})."
+    )
+
+
+def _few(f: _Facts) -> str:
+    n = f.forecast.n_environments
+    if n >= FEW:
+        return ""
+    what = "period" if f.timed else "environment"
+    return f"All of this rests on {count_of(n, what)} left out."
+
+
+def _failed(f: _Facts) -> str:
+    failed = [line for line in f.ranked.values() if not math.isfinite(line.criterion)]
+    if not failed:
+        return ""
+    names = listed([line.candidate for line in failed], 3)
+    return f"Not fitted: {names} ({brief(failed[0].note, 120)})."
+
+
+def _as_asked(decision: Decision, f: _Facts) -> Decision:
+    """The model was named by the user: say so, and whether the backtest would have chosen it."""
+    if decision.action is Action.NO_MODEL:
+        return decision
+    best = min(
+        (line for line in f.ranked.values() if math.isfinite(line.criterion)),
+        key=lambda line: line.criterion,
+        default=f.chosen,
+    )
+    headline = f"Fitted {f.name}, as asked."
+    if best.candidate != f.chosen.candidate and best.criterion < f.chosen.criterion:
+        headline = f"Fitted {f.name}, as asked; {called(best.candidate, f.unit)} erred less."
+    return replace(decision, headline=headline)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

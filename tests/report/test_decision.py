@@ -1,0 +1,119 @@
+"""The answer in words: computed from the backtest, and never against it."""
+
+import math
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hetrisk.report.decision import Action, decide
+
+from .made import ERRORS, answer
+
+
+def test_a_model_that_is_shown_to_err_less_is_to_be_used():
+    decision = decide(*answer(fails=3.0))
+    assert decision.action is Action.USE
+    assert decision.opening == (
+        "Use boosted trees. Predicting later periods from earlier ones, it erred 0.500 (plain "
+        "0.800, the mean 1.00). Expect 0.400 to 0.650 1 ahead, 0.552 to 0.897 5 ahead (RMSE, 90 %)."
+    )
+    assert decision.watch[0] == (
+        "1 ahead the plain model errs 60\u00a0% more. The plain model is worse than predicting "
+        "the mean from 3 ahead on."
+    )
+
+
+def test_plain_is_used_where_nothing_else_is_shown_to_err_less():
+    decision = decide(*answer(chosen="plain", timed=False))
+    assert decision.action is Action.PLAIN
+    assert decision.headline == (
+        "Use the plain linear model: nothing else is shown to err less in environments left out."
+    )
+
+
+def test_a_model_that_errs_no_less_than_the_mean_is_not_to_be_relied_on():
+    errors = ERRORS | {"plain": 1.01, "trees": 1.0}
+    decision = decide(*answer(errors, "plain"))
+    assert decision.action is Action.NO_MODEL
+    assert decision.headline == (
+        "Rely on no model yet: in periods not yet seen, the plain linear model errs no less than "
+        "the mean."
+    )
+
+
+def test_the_mean_may_be_the_answer():
+    decision = decide(*answer(ERRORS | {"constant": 0.2}, "constant"))
+    assert decision.action is Action.CONSTANT
+    assert decision.headline.startswith("Predict the mean:")
+
+
+def test_labels_speak_of_shares_and_log_loss():
+    decision = decide(*answer(unit="log loss"))
+    assert "the class shares 1.00" in decision.evidence
+    assert "log loss" in decision.expect
+
+
+def test_without_a_backtest_nothing_is_claimed_of_other_environments():
+    decision = decide(*answer(chosen="plain", n=0))
+    assert decision.action is Action.UNTESTED
+    assert not decision.evidence
+    assert "rows like these" in decision.opening
+
+
+def test_a_model_asked_for_by_name_is_said_to_be_so():
+    decision = decide(*answer(chosen="trend"), asked="trend")
+    assert (
+        decision.headline
+        == "Fitted the linear model with a trend, as asked; boosted trees erred less."
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    errors=st.tuples(*[st.floats(0.01, 100) for _ in range(4)]),
+    chosen=st.sampled_from(["constant", "plain", "trend", "trees"]),
+    timed=st.booleans(),
+    unit=st.sampled_from(["RMSE", "log loss"]),
+    fails=st.sampled_from([1.0, 4.0, math.inf]),
+)
+def test_no_action_is_one_the_backtest_argues_against(errors, chosen, timed, unit, fails):
+    errors = dict(zip(ERRORS, errors, strict=True))
+    ranking, backtest, forecast, curve = answer(errors, chosen, timed, unit, fails=fails)
+    decision = decide(ranking, backtest, forecast, curve)
+    assert contradictions(decision, ranking, forecast) == []
+    everything = " ".join([decision.opening, *decision.watch])
+    assert not re.search(r"\bnan\b|None|\binf\b|–", everything)
+
+
+def contradictions(decision, ranking, forecast):
+    """What in a backtest speaks against the action: the test on real tables asks the same."""
+    lines = {line.candidate: line for line in ranking if math.isfinite(line.mean)}
+    chosen = next(line for line in ranking if line.chosen)
+    found = []
+    if decision.action in (Action.USE, Action.PLAIN):
+        constant = lines.get("constant")
+        if constant is not None and constant.mean <= chosen.mean:
+            found.append("the mean errs less")
+        if forecast.constant.mean <= forecast.mean:
+            found.append("the mean is foretold to err less")
+    if decision.action is Action.PLAIN and chosen.candidate != "plain":
+        found.append("plain is said, another is deployed")
+    if decision.action is Action.CONSTANT and chosen.candidate != "constant":
+        found.append("the mean is said, another is deployed")
+    return found
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_few_environments_are_said(n):
+    assert f"rests on {n} period" in " ".join(decide(*answer(n=n)).watch)
+
+
+def test_a_candidate_that_failed_is_named_with_its_reason():
+    ranking, *rest = answer()
+    from dataclasses import replace
+
+    broken = replace(ranking[2], criterion=math.nan, note="it needs 30 rows")
+    decision = decide((*ranking[:2], broken, ranking[3]), *rest)
+    assert "Not fitted: trend (it needs 30 rows)." in decision.watch
