@@ -90,3 +90,47 @@ def test_a_file_written_in_pieces_appears_whole_or_not_at_all(tmp_path):
         interrupted()
     assert place.read_text() == "first, then second"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_the_umask_is_never_touched(tmp_path, monkeypatch):
+    """Asking for it sets it, for every thread: a file saved meanwhile would be open to all."""
+
+    def fail(mask):
+        raise AssertionError("the umask was touched")
+
+    before = os.umask(0o027)
+    monkeypatch.setattr(os, "umask", fail)
+    atomic.write_bytes(tmp_path / "f", b"data")
+    monkeypatch.undo()
+    os.umask(before)
+    assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o640
+
+
+def test_a_read_only_file_is_refused(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match=r"read-only") as refused:
+        atomic.write_bytes(path, b"new")
+    assert refused.value.filename == str(path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_a_file_keeps_its_owner(tmp_path, monkeypatch):
+    path = tmp_path / "f"
+    path.write_bytes(b"old")
+    os.chown(path, 12345, 23456)
+    atomic.write_bytes(path, b"new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
+    assert path.read_bytes() == b"new"
+
+    def forbidden(*args):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chown", forbidden)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        atomic.write_bytes(path, b"newer")
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["f"]

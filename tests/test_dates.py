@@ -9,7 +9,7 @@ import pytest
 
 from hetrisk import HRMRegressor
 from hetrisk.blocks.aside import described, side_numbers
-from hetrisk.blocks.dates import DATE_FORMATS, forms_of, plain, text_days
+from hetrisk.columns.dates import DATE_FORMATS, forms_of, plain, text_days
 from hetrisk.estimators.side_information import read_side
 from hetrisk.tables.cells import TextCells
 from hetrisk.tables.inference import understand

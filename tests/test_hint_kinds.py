@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hetrisk import HRMRegressor
 from hetrisk.blocks import ArrayBlocks, aside
 from hetrisk.blocks.aside import described, side_numbers
-from hetrisk.blocks.names import are_codes, names_things
+from hetrisk.columns.names import are_codes, names_things
 from hetrisk.estimators.side_information import read_side, side_of
 from hetrisk.tables.roles import read_roles
 
@@ -266,7 +266,7 @@ def test_a_category_of_numbers_is_one_where_every_file_says_so(tmp_path):
 
 def test_a_broken_note_about_categories_is_passed_over(tmp_path):
     pytest.importorskip("pyarrow")
-    from hetrisk.blocks import files
+    from hetrisk.columns import parquet as files
 
     class Noted:
         def __init__(self, note):

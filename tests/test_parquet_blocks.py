@@ -15,7 +15,7 @@ import pytest
 
 from hetrisk import HRMClassifier
 from hetrisk.blocks import ArrayBlocks, ParquetBlocks, write_columns
-from hetrisk.blocks import files as parquet_files
+from hetrisk.columns import parquet as parquet_files
 from hetrisk.core.numerics.moments import moments
 
 

@@ -17,8 +17,10 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
     The bytes go to a temporary file in the same folder, reach the disk, and take the place of
     whatever was there in one rename. If anything fails (a full disk, a lost permission, an
-    interrupt) the temporary file is removed and an existing file is untouched. What is not a
-    regular file (a pipe, ``/dev/stdout``) is written to directly: renaming would destroy it.
+    interrupt) the temporary file is removed and an existing file is untouched. A file that is
+    replaced keeps its permissions, owner and group; one that is read-only, or whose owner could
+    not be kept, is refused. What is not a regular file (a pipe, ``/dev/stdout``) is written to
+    directly: renaming would destroy it.
 
     Parameters
     ----------
@@ -49,13 +51,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     name = place.parent / f".hetrisk-{secrets.token_hex(6)}.part"
     try:
         with _naming(place):
-            handle = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            before = _state(place)
+            # A new file gets what the umask leaves: asking for it would change it for a moment,
+            # in every thread. One that replaces another is nobody else's until it is whole.
+            handle = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _mode(before))
             _made.append((place, os.fstat(handle).st_ino))
             os.close(handle)
+            _keep_owner(name, place, before)
             yield name
             with name.open("rb+") as file:
                 os.fsync(file.fileno())
-            os.chmod(name, _mode(place))
+            if before is not None:
+                os.chmod(name, before.st_mode & 0o777)
             os.replace(name, place)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -94,10 +101,28 @@ def _naming(place: Path) -> Iterator[None]:
         raise OSError(error.errno or errno.EIO, reason, str(place)) from error
 
 
-def _mode(place: Path) -> int:
-    """Permissions of the file to be replaced, or those a new file gets."""
-    if place.exists():
-        return place.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+def _state(place: Path) -> os.stat_result | None:
+    """State of the file to be replaced; None for a new one, an error for one that is read-only."""
+    if not place.exists():
+        return None
+    before = place.stat()
+    if not before.st_mode & 0o222 or not os.access(place, os.W_OK):
+        raise PermissionError(errno.EACCES, "The file is read-only", str(place))
+    return before
+
+
+def _mode(before: os.stat_result | None) -> int:
+    """Permissions a temporary file is made with."""
+    return 0o666 if before is None else 0o600
+
+
+def _keep_owner(name: Path, place: Path, before: os.stat_result | None) -> None:
+    """Give the temporary file the owner and group of the file it will replace."""
+    now = name.stat()
+    if before is None or (before.st_uid, before.st_gid) == (now.st_uid, now.st_gid):
+        return
+    try:
+        os.chown(name, before.st_uid, before.st_gid)
+    except OSError:
+        what = "The file belongs to another user or group, who would lose it"
+        raise PermissionError(errno.EPERM, what, str(place)) from None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetrisk.blocks.dates import MISSING
+from hetrisk.columns.dates import MISSING
 from hetrisk.tables import LeftOut, TableEncoder, TableError
 from hetrisk.tables.cells import NumberCells, TextCells, canonical, cells_of
 from hetrisk.tables.columns import (

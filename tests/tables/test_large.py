@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetrisk.blocks.files import open_parts
-from hetrisk.blocks.schema import common_schema
+from hetrisk.columns.parquet import open_parts
+from hetrisk.columns.schema import common_schema
 from hetrisk.tables import TableError, inputs, large, read_table
 from hetrisk.tables.large import encoded_blocks, fit_parquet, pieces, sampled
 from hetrisk.tables.model import fit_table, prepare

@@ -1,10 +1,10 @@
 """Side columns as numbers: the same rule wherever the rows live.
 
 Numbers stay as they are, spans of time among them as days; dates, also those written as text in
-one format (`hetrisk.blocks.dates`), become days since 1970; everything else becomes the position
+one format (`hetrisk.columns.dates`), become days since 1970; everything else becomes the position
 of its text among the levels of its column, and so do whole numbers that are names, by what the
-column is called (`hetrisk.blocks.names`). What is missing is NaN; a level too rare to be told apart
-has position -1.
+column is called (`hetrisk.columns.names`). What is missing is NaN; a level too rare to be told
+apart has position -1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetrisk.blocks.dates import (
+from hetrisk.columns.dates import (
     DATE_FORMATS,
     are_dates,
     days,
@@ -25,7 +25,7 @@ from hetrisk.blocks.dates import (
     text_days,
     told_of,
 )
-from hetrisk.blocks.names import are_codes
+from hetrisk.columns.names import are_codes
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.result import SideColumn
 

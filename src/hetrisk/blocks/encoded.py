@@ -14,10 +14,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hetrisk.blocks import files
 from hetrisk.blocks.base import codes_in, one_hot
 from hetrisk.blocks.parquet import ParquetBlocks, check_number_of_labels
 from hetrisk.blocks.stream import in_order, read_ahead
+from hetrisk.columns import parquet as files
 from hetrisk.core.numerics.rows import FloatArray
 
 if TYPE_CHECKING:

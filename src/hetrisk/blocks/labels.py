@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetrisk.blocks.dates import are_dates, forms_of, iso, plain, text_moments
-from hetrisk.blocks.names import are_codes
+from hetrisk.columns.dates import are_dates, forms_of, iso, plain, text_moments
+from hetrisk.columns.names import are_codes
 from hetrisk.core.numerics.rows import FloatArray
 
 SUM_TOLERANCE = 1e-6  # a row of responsibilities may miss a sum of one by this much

@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hetrisk.blocks import files
 from hetrisk.blocks.aside import WHOLE, described, side_matrix
 from hetrisk.blocks.base import (
     Blocks,
@@ -27,9 +26,10 @@ from hetrisk.blocks.base import (
     take,
 )
 from hetrisk.blocks.labels import sorted_labels
-from hetrisk.blocks.schema import common_schema
 from hetrisk.blocks.stream import in_order, read_ahead
 from hetrisk.blocks.weights import scale_of, scaled
+from hetrisk.columns import parquet as files
+from hetrisk.columns.schema import common_schema
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 
 T = TypeVar("T", bound=Additive)
@@ -60,7 +60,7 @@ class ParquetBlocks(Blocks):
     path : a Parquet file, a folder (searched at any depth) or a glob.
     target : name of the target column, or None for rows to predict.
     features : names of the feature columns, in order; None for every other column that all files
-        have, in whatever order, with types that meet (see `hetrisk.blocks.schema`). A warning
+        have, in whatever order, with types that meet (see `hetrisk.columns.schema`). A warning
         names the columns of some files that are left outside.
     weight : name of a column of sample weights of any size, or None for ones. The largest is found
         in a pass over the column (see `hetrisk.blocks.weights`).

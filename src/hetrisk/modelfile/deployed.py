@@ -7,7 +7,7 @@ without it: a table goes through the encoder, time and environment are read besi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
@@ -19,8 +19,10 @@ from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.modelfile.errors import ModelFileError
 from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.frames import as_pandas
+from hetrisk.tables.time import TimeColumn, read_environment
 
 NUMBERS, LABELS = "numbers", "labels"
+NUMBERS_AT_ONCE = 1 << 24  # features and scores of the rows that are predicted in one go
 
 
 class Encoder(Protocol):
@@ -28,16 +30,6 @@ class Encoder(Protocol):
 
     def transform(self, X: Any) -> FloatArray:
         """(n, d) numbers."""
-
-    def to_record(self) -> dict[str, Any]:
-        """Everything it knows, as plain values."""
-
-
-class Time(Protocol):
-    """What reads time from a column (`hetrisk.tables.time.TimeColumn`)."""
-
-    def read(self, values: Any) -> FloatArray:
-        """(n,) time as a number, NaN where unknown."""
 
     def to_record(self) -> dict[str, Any]:
         """Everything it knows, as plain values."""
@@ -95,9 +87,9 @@ class Deployed:
     columns: tuple[str, ...]
     encoder: Encoder | None = None
     time_name: str | None = None
-    time: Time | None = None
+    time: TimeColumn | None = None
     environment_name: str | None = None
-    environment_levels: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+    environment_levels: tuple[str, ...] = ()
     classes: np.ndarray | None = None
     intervals: Intervals | None = None
     adaptation: Mapping[str, Any] | None = None
@@ -111,7 +103,7 @@ class Deployed:
         *,
         target: str = "y",
         encoder: Encoder | None = None,
-        time: Time | None = None,
+        time: TimeColumn | None = None,
         summary: Mapping[str, Any] | None = None,
         reference: Mapping[str, Any] | None = None,
     ) -> Self:
@@ -146,7 +138,7 @@ class Deployed:
             time_name=known["time_name_"],
             time=time,
             environment_name=known["environment_name_"],
-            environment_levels=np.empty(0, dtype=object) if levels is None else levels,
+            environment_levels=() if levels is None else tuple(str(level) for level in levels),
             classes=known["classes_"],
             intervals=_intervals(known["quantiles_"]),
             adaptation=known["adaptation_"],
@@ -170,22 +162,32 @@ class Deployed:
 
     def predict(self, frame: Any) -> np.ndarray:
         """(n,) predicted numbers, or labels."""
-        scores = self.predictor.predict(self.inputs(frame))
-        return scores[:, 0] if self.classes is None else self.classes[scores.argmax(axis=1)]
+        if self.classes is None:
+            return np.concatenate([scores[:, 0] for scores in self._scores(frame)])
+        codes = [scores.argmax(axis=1) for scores in self._scores(frame)]
+        labels: np.ndarray = self.classes[np.concatenate(codes)]
+        return labels
 
     def predict_proba(self, frame: Any) -> FloatArray:
         """(n, K) probabilities of the classes."""
         if self.classes is None:
             raise ValueError("the model predicts numbers: there are no probabilities of classes.")
-        return self.predictor.predict(self.inputs(frame))
+        return np.concatenate(list(self._scores(frame)))
 
     def predict_interval(self, frame: Any, level: float = 0.9) -> FloatArray:
         """(n, 2) lower and upper ends that hold the target in a share ``level`` of environments."""
         if self.classes is not None or self.intervals is None:
-            why = "predicts labels" if self.intervals is not None else "was not backtested"
+            why = "was not backtested" if self.classes is None else "predicts labels"
             raise ValueError(f"the model {why}: it has no intervals.")
         middle, half = self.predict(frame), self.intervals.half_width(level)
         return np.column_stack([middle - half, middle + half])
+
+    def _scores(self, frame: Any) -> Iterator[FloatArray]:
+        """Predict some rows at a time: a wide model would take more memory than its table."""
+        table = as_pandas(frame)
+        step = max(1, NUMBERS_AT_ONCE // (len(self.columns) + self.n_scores))
+        for start in range(0, max(len(table), 1), step):
+            yield self.predictor.predict(self.inputs(table.iloc[start : start + step]))
 
     def _numbers(self, table: pd.DataFrame) -> FloatArray:
         absent = [name for name in self.columns if name not in table.columns]
@@ -204,10 +206,10 @@ class Deployed:
         """Codes into the levels; -1 for an environment not seen, or none."""
         if self.environment_name not in table.columns:
             return None  # all of them are new
-        positions = {str(level): i for i, level in enumerate(self.environment_levels)}
-        values = table[self.environment_name].astype(object)
-        codes = [-1 if pd.isna(value) else positions.get(str(value), -1) for value in values]
-        return np.asarray(codes, dtype=np.int64)
+        column = table[self.environment_name]
+        codes, names = read_environment(column, str(self.environment_name))
+        known = {level: code for code, level in enumerate(self.environment_levels)}
+        return np.asarray([*(known.get(name, -1) for name in names), -1])[codes]
 
 
 _READ = (

@@ -9,6 +9,7 @@ modules or classes, so a file has no words for them.
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -114,10 +115,11 @@ class Kind(ABC):
 @final
 @dataclass(frozen=True)
 class Text(Kind):
-    """Text of at most ``most`` letters; one of ``words`` where there are any."""
+    """Text of at most ``most`` letters; one of ``words``, or like ``pattern``, where given."""
 
     most: int = 100_000
     words: tuple[str, ...] = ()
+    pattern: str = ""
 
     def _write(self, value: Any, out: Writer) -> str:
         return str(value)
@@ -125,6 +127,7 @@ class Text(Kind):
     def _read(self, node: Any, src: Reader) -> str:
         src.need(type(node) is str and len(node) <= self.most, "be text, and not too long")
         src.need(not self.words or node in self.words, f"be one of {listed(self.words)}")
+        src.need(not self.pattern or bool(re.fullmatch(self.pattern, node)), "have its form")
         return str(node)
 
 

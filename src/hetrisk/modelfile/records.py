@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hetrisk.modelfile.deployed import Deployed, Encoder, Intervals, Time
+from hetrisk.modelfile.deployed import Deployed, Encoder, Intervals
 from hetrisk.modelfile.kinds import Reader, Writer
 from hetrisk.modelfile.schema import RECORDS, VERSIONS
+from hetrisk.tables.time import TimeColumn
 
 
 def write_records(deployed: Deployed, out: Writer) -> dict[str, Any]:
@@ -80,7 +81,7 @@ def _deployed(
         columns=predictor["columns"],
         encoder=None if table is None else _encoder(table),
         time_name=encoder["time_name"],
-        time=None if time is None else _time(time),
+        time=None if time is None else TimeColumn.from_record(time),
         environment_name=predictor["environment_name"],
         environment_levels=predictor["environment_levels"],
         classes=predictor["classes"],
@@ -95,9 +96,3 @@ def _encoder(record: Any) -> Encoder:
     from hetrisk.tables.encoder import TableEncoder
 
     return TableEncoder.from_record(record)  # type: ignore[attr-defined,no-any-return]
-
-
-def _time(record: Any) -> Time:
-    from hetrisk.tables.time import TimeColumn  # type: ignore[import-not-found]
-
-    return TimeColumn.from_record(record)  # type: ignore[no-any-return]

@@ -115,7 +115,7 @@ PREDICTOR = Record(
         "scores": Whole(1, 10_000, dim="K"),
         "classes": Maybe(Labels("K", least=2)),
         "environment_name": Maybe(NAME),
-        "environment_levels": Labels("E"),
+        "environment_levels": Many(NAME, dim="E", differ=True),
         "model": MODEL,
         "intervals": Maybe(INTERVALS),
         "adaptation": Maybe(ADAPTATION),
@@ -124,11 +124,23 @@ PREDICTOR = Record(
 
 # The encoder.
 
+# A zone is a name of the tz database or an offset: pandas would also take the path of a file.
+ZONE = r"(?!dateutil)[A-Za-z]*|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z0-9_+-]+){1,2}|(UTC)?[+-]\d\d:?(\d\d)?"
+TIME = Record(
+    {
+        "version": Whole(1, 1),
+        "name": NAME,
+        "kind": Text(words=("date", "number", "period")),
+        "form": Text(200),
+        "unit": Text(words=("", "Q", "M", "W")),
+        "zone": Text(200, pattern=ZONE),
+    }
+)
 ENCODER = Record(
     {
         "table": Maybe(Plain()),
         "time_name": Maybe(NAME),
-        "time": Maybe(Plain()),
+        "time": Maybe(TIME),
     }
 )
 

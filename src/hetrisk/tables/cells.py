@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetrisk.blocks.dates import MISSING, are_dates, days, iso, plain, text_days
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.columns import BoolArray, FloatArray, IntArray
+from hetrisk.columns.dates import MISSING, are_dates, days, iso, plain, text_days
 from hetrisk.tables.notation import Notation, Reading, clock, notation_of
 
 _LONGEST_WORD = max(len(word) for word in MISSING)

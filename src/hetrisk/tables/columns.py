@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.columns import BoolArray, FloatArray
 from hetrisk.tables.cells import Cells
 from hetrisk.tables.errors import TableError, counted, figure, listed, quoted
 from hetrisk.tables.notation import PLAIN, Notation

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.columns import FloatArray
 from hetrisk.tables.errors import quoted
 from hetrisk.tables.inference import LeftOut
 

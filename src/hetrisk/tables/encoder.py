@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.columns import FloatArray
 from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Column, Note
 from hetrisk.tables.copies import find_copies, sampled_rows

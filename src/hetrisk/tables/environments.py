@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hetrisk.core.numerics.rows import IntArray
+from hetrisk.columns import IntArray
 from hetrisk.tables.cells import cells_of
 from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.reading import Table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from hetrisk.tables.errors import TableError
@@ -21,6 +22,30 @@ def as_pandas(X: Any) -> pd.DataFrame:
     if not _is_polars(X):
         raise TableError(f"X must be a pandas or polars DataFrame; got {type(X).__name__}.")
     return pd.DataFrame({column.name: _series(column) for column in X.get_columns()})
+
+
+def as_series(values: Any, name: str) -> pd.Series:
+    """Return one column in pandas: an array, a list, or a Series of pandas, polars or Arrow."""
+    library = type(values).__module__.split(".")[0]
+    if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
+        values = values.iloc[:, 0]
+    elif library == "polars" and type(values).__name__ == "Series":
+        values = _series(values)
+    elif library == "pyarrow":
+        values = values.to_pandas()
+    series = values if isinstance(values, pd.Series) else pd.Series(_column(values, name))
+    return series if series.name == name else series.rename(name)
+
+
+def _column(values: Any, name: str) -> Any:
+    if isinstance(values, pd.Index):
+        return values
+    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise TableError(f"{name} must be one column; got {array.ndim} axes")
+    return pd.Series(array).infer_objects() if array.dtype == object else array
 
 
 def is_numeric(X: Any) -> bool:

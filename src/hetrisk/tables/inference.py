@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.blocks.dates import COMPACT, DATE_FORMATS, forms_of
-from hetrisk.blocks.names import names_kinds, names_things, says_code
-from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.columns import BoolArray, FloatArray
+from hetrisk.columns.dates import COMPACT, DATE_FORMATS, forms_of
+from hetrisk.columns.names import names_kinds, names_things, says_code
 from hetrisk.tables.cells import Cells
 from hetrisk.tables.columns import (
     OTHER,

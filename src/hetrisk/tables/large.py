@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from hetrisk.blocks.dates import MISSING_IN_TARGET
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.columns import FloatArray
+from hetrisk.columns.dates import MISSING_IN_TARGET
 from hetrisk.estimators.quality import assess
 from hetrisk.tables import parquet
 from hetrisk.tables.cells import cells_of
@@ -35,8 +35,8 @@ from hetrisk.tables.target import FEWEST_CLASS_ROWS, MOST_CLASSES, REGRESSION
 
 if TYPE_CHECKING:
     from hetrisk.blocks import Blocks
-    from hetrisk.blocks.files import ParquetPart
-    from hetrisk.blocks.schema import CommonSchema
+    from hetrisk.columns.parquet import ParquetPart
+    from hetrisk.columns.schema import CommonSchema
 
 SAMPLED_ROWS = 20_000
 WITNESSES = 20  # rows added for a column that the sample alone would call constant
@@ -186,7 +186,7 @@ def _drawn(
 ) -> tuple[list[ParquetPart], CommonSchema, pd.DataFrame]:
     parts = parquet.parquet_parts(table.path)
     from hetrisk.blocks.base import chosen_rows
-    from hetrisk.blocks.schema import common_schema
+    from hetrisk.columns.schema import common_schema
 
     total = sum(part.n_rows for part in parts)
     if not total:
@@ -208,7 +208,7 @@ def pieces(
     parts = parquet.parquet_parts(path)
     import pyarrow as pa
 
-    from hetrisk.blocks import files
+    from hetrisk.columns import parquet as files
 
     for part in parts:
         for row, batch in files.batches(part, part.schema.names, PIECE_ROWS):
@@ -221,7 +221,7 @@ def _rows_at(parts: list[ParquetPart], common: CommonSchema, positions: np.ndarr
     """Return the rows at these positions, sorted, counted over all files."""
     import pyarrow as pa
 
-    from hetrisk.blocks import files
+    from hetrisk.columns import parquet as files
 
     found, start = [], 0
     for part in parts:
@@ -272,7 +272,7 @@ def _differs(cells: pd.Series, value: Any) -> pd.Series:
 
 def _values(parts: list[ParquetPart], name: str, wanted: Wanted) -> Iterator[tuple[int, Any]]:
     """Yield the position and the value of the wanted cells of one column, over all files."""
-    from hetrisk.blocks import files
+    from hetrisk.columns import parquet as files
 
     start = 0
     for part in parts:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.columns import BoolArray, FloatArray, IntArray
 from hetrisk.tables.errors import quoted
 
 FEWEST_ROWS = 20

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.columns import FloatArray
 
 POINT, COMMA = ".", ","
 MARK_NAMES = {",": "commas", ".": "points", " ": "blanks", "'": "apostrophes"}

@@ -15,8 +15,8 @@ from hetrisk.tables.inputs import Contents, Input, unreadable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hetrisk.blocks.files import ParquetPart
-    from hetrisk.blocks.schema import CommonSchema
+    from hetrisk.columns.parquet import ParquetPart
+    from hetrisk.columns.schema import CommonSchema
 
 TEXT_BYTES = 64  # what a text of a few letters takes in a data frame
 
@@ -58,7 +58,7 @@ def parquet_parts(path: Path) -> list[ParquetPart]:
     try:
         import pyarrow  # noqa: F401
 
-        from hetrisk.blocks import files
+        from hetrisk.columns import parquet as files
     except ImportError:
         raise needs("reading Parquet", "pyarrow", "parquet") from None
     try:
@@ -82,8 +82,8 @@ def read_parquet(source: Input) -> Contents:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from hetrisk.blocks import files
-    from hetrisk.blocks.schema import common_schema
+    from hetrisk.columns import parquet as files
+    from hetrisk.columns.schema import common_schema
 
     if decoded_bytes(parts) > inputs.memory_limit():
         raise TableError(f"{source.quoted} does not fit in memory")
@@ -107,7 +107,7 @@ def read_parquet(source: Input) -> Contents:
 
 def checked_frame(table: pa.Table, source: Input) -> pd.DataFrame:
     """Return Arrow columns as a data frame, having refused what their types do not allow."""
-    from hetrisk.blocks import files
+    from hetrisk.columns import parquet as files
 
     try:
         files.check_values(table, source.quoted)
@@ -119,7 +119,7 @@ def checked_frame(table: pa.Table, source: Input) -> pd.DataFrame:
 def _frame(table: pa.Table, source: Input) -> pd.DataFrame:
     import pyarrow as pa
 
-    from hetrisk.blocks import files
+    from hetrisk.columns import parquet as files
 
     try:
         return files.frame_of(table)

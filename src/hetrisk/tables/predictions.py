@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from hetrisk import atomic
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.columns import FloatArray
 from hetrisk.tables.columns import Note
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 

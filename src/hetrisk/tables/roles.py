@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetrisk.blocks.names import are_codes
-from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.columns import BoolArray, FloatArray
+from hetrisk.columns.names import are_codes
 from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import DateColumn, Note, NumberColumn, TimeColumn
 from hetrisk.tables.errors import TableError, counted, listed, quoted, shown

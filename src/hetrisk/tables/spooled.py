@@ -18,7 +18,7 @@ from tempfile import gettempdir
 
 import pandas as pd
 
-from hetrisk.blocks.dates import MISSING_IN_TARGET
+from hetrisk.columns.dates import MISSING_IN_TARGET
 from hetrisk.tables import inputs
 from hetrisk.tables.cells import cells_of
 from hetrisk.tables.errors import TableError, counted, needs, quoted

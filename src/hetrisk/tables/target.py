@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hetrisk.blocks.dates import MISSING_IN_TARGET
-from hetrisk.core.numerics.rows import BoolArray
+from hetrisk.columns import BoolArray
+from hetrisk.columns.dates import MISSING_IN_TARGET
 from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Note
 from hetrisk.tables.errors import TableError, counted, listed, quoted

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hetrisk.blocks.dates import is_period, plain
-from hetrisk.blocks.files import STRINGS, ParquetPart, is_date, is_number
+from hetrisk.columns.dates import is_period, plain
+from hetrisk.columns.parquet import STRINGS, ParquetPart, is_date, is_number
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.columns import FloatArray
 
 _LIKELY_IDENTIFIER = re.compile(
     r"^(id|pid|idcode|idnum|nr|no|seqn?|person|individual|subject)$|[a-z]{3}id$"

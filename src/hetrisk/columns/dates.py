@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.columns import FloatArray
 
 DAY = np.timedelta64(1, "D")
 MISSING_IN_TARGET = frozenset(
@@ -34,6 +34,7 @@ DATE_FORMATS = {  # in the order in which they are tried
     "%d.%m.%Y": "day.month.year",
     "%Y/%m/%d": "year/month/day",
     "%d-%m-%Y": "day-month-year",
+    "%m-%d-%Y": "month-day-year",
     "%d %b %Y": "day month year",
     "%d-%b-%Y": "day-month-year",
     "%b %d, %Y": "month day, year",
@@ -51,6 +52,8 @@ DATE_FORMATS = {  # in the order in which they are tried
     "%m/%d/%Y %H:%M": "month/day/year hour:minute",
     "%d/%m/%Y %H:%M": "day/month/year hour:minute",
     "%d.%m.%Y %H:%M": "day.month.year hour:minute",
+    "%m/%d/%Y %I:%M %p": "month/day/year hour:minute",
+    "%d/%m/%Y %I:%M %p": "day/month/year hour:minute",
     "%m/%d/%Y %H:%M:%S": "month/day/year hour:minute:second",
     "%d/%m/%Y %H:%M:%S": "day/month/year hour:minute:second",
 }
@@ -107,6 +110,58 @@ def forms_of(texts: Sequence[str], among: Iterable[str] = DATE_FORMATS) -> tuple
         return ()
     left = tuple(form for form in left if (form == COMPACT) == compact)
     return tuple(form for form in left if not np.isnan(text_days(told, form)).any())
+
+
+def date_form(texts: Sequence[str], dayfirst: bool | None) -> tuple[str, str]:
+    """Return the format that reads distinct texts as dates, and what cannot be told, as a clause.
+
+    Parameters
+    ----------
+    texts : the distinct values of a column.
+    dayfirst : whether the day comes before the month where both may; None where nobody said.
+
+    Returns
+    -------
+    form, trouble : ("", "") for texts that are no dates; a form alone where it is clear; the
+        trouble alone where day and month may be either, or are not as they were said to be.
+    """
+    forms = forms_of(texts)
+    slashed = {form: _swapped(form) for form in forms if _swapped(form) in DATE_FORMATS}
+    if not slashed:
+        return next(iter(forms), ""), ""
+    if dayfirst is not None:
+        said = [form for form in slashed if _is_dayfirst(form) == dayfirst]
+        if said:
+            return said[0], ""
+        proof = next(text for text in told_of(texts) if _proves(text, not dayfirst))
+        order = "day" if dayfirst else "month"
+        return "", f"'{proof}' cannot have the {order} first"
+    proven = [form for form in slashed if slashed[form] not in forms]
+    if proven:
+        return proven[0], ""
+    text = min(told_of(texts))
+    month = text_moments([text], next(f for f in slashed if not _is_dayfirst(f))).iloc[0]
+    day = text_moments([text], next(f for f in slashed if _is_dayfirst(f))).iloc[0]
+    ways = f"{day.day} {day:%B} or {month.day} {month:%B}"
+    return "", f"it cannot be told whether '{text}' is {ways}: say which with"
+
+
+def _swapped(form: str) -> str:
+    """Return the format with day and month in each other's place; "" where it has not both."""
+    if "%d" not in form or "%m" not in form:
+        return ""
+    return form.replace("%d", "%x").replace("%m", "%d").replace("%x", "%m")
+
+
+def _is_dayfirst(form: str) -> bool:
+    return form.index("%d") < form.index("%m")
+
+
+def _proves(text: str, dayfirst: bool) -> bool:
+    """Whether a date has its day first, or its month first, and not the other way round."""
+    forms = [form for form in DATE_FORMATS if _swapped(form) in DATE_FORMATS]
+    ways = [f for f in forms if not np.isnan(text_days([text], f)).any()]
+    return bool(ways) and all(_is_dayfirst(form) == dayfirst for form in ways)
 
 
 def told_of(texts: Iterable[str]) -> list[str]:

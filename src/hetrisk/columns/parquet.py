@@ -20,9 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hetrisk.blocks.dates import is_period
-from hetrisk.blocks.labels import as_labels
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.columns import FloatArray
+from hetrisk.columns.dates import is_period, plain
 
 # Arrow learns what pandas' periods are, rather than integers, when the first of them are made.
 pa.array(pd.array([], dtype=pd.PeriodDtype("D")))
@@ -321,7 +320,7 @@ def codes(
 
 def _in_arrow(classes: np.ndarray) -> np.ndarray:
     """Labels of a type that Arrow has: it knows no years, months, weeks, hours or minutes."""
-    return as_labels(classes) if classes.dtype.kind == "M" else classes
+    return plain(pd.Series(classes)).to_numpy() if classes.dtype.kind == "M" else classes
 
 
 def plain_labels(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) -> pa.Array:
