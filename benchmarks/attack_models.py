@@ -99,7 +99,7 @@ def by_hand() -> Iterator[tuple[str, Deployed]]:
                 environment_levels=("p", "q"),
                 classes=None if K == 1 else np.array(["x", "y", "z"]),
                 intervals=widths if K == 1 else None,
-                summary={"provenance": {"source": "t.csv", "rows": 40, "mean": float("nan")}},
+                summary={"verdict": "no difference found", "reach": 2.0},
             ),
         )
 

@@ -7,6 +7,8 @@ import zipfile
 import numpy as np
 import pandas as pd
 
+from hetrisk.core.drift.columns import summarise
+from hetrisk.core.drift.rise import misses
 from hetrisk.core.predictor import LevelPart, LinearPart, Predictor, TreesPart
 from hetrisk.core.result import (
     ColumnEvidence,
@@ -55,15 +57,32 @@ def summary():
     expected = Expected(1.0, 0.5, float("inf"))
     ahead = Horizon(1.0, "1 year ahead", expected, expected, expected, 4)
     return {
-        "best": "ridge",
-        "verdict": "columns left out",
-        "reason": "they move",
+        "origin": {
+            "source": "t.csv",
+            "target": "y",
+            "task": "regression",
+            "reason": "numbers",
+            "n_rows": 7,
+            "n_columns": 4,
+            "notes": (("a", "read as a number"),),
+        },
         "ranking": (Ranked("ridge", 1.0, 2.0, 4.0, 0.5, 0.4, float("nan"), True, ""),),
         "backtest": (Tested("ridge", "2001", "2000", float("nan"), False, 7, 1.5),),
         "forecast": Forecast(1.0, 0.5, 2.0, expected, expected, (ahead,), 3.0, "RMSE", 4),
         "reach_curve": (ReachLine(0.0, 1.0, 2.0, 3.0), ReachLine(1.0, 1.0, 2.0, 3.0)),
         "evidence": (ColumnEvidence("a", True, (1.0, -1.0), 0.2, float("nan"), 0.9, "stays"),),
-        "notes": ({"column": "a", "text": "read as a number"},),
+    }
+
+
+def reference():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    X[:9, 1] = np.nan
+    return {
+        "names": COLUMNS,
+        "columns": summarise(X),
+        "misses": misses(rng.normal(size=(50, 3)), rng.normal(size=(50, 1)), np.zeros(3)),
+        "environments": ({"name": "p", "share": 0.5}, {"name": "q", "share": 0.5}),
     }
 
 
@@ -80,6 +99,7 @@ def deployed(**changes):
             np.array([0.5, 0.8, 0.9, 0.95]), np.array([np.nan]), np.array([[1.0, 2.0, 3.0, 4.0]])
         ),
         "summary": summary(),
+        "reference": reference(),
     }
     return Deployed(**{**whole, **changes})
 
@@ -101,6 +121,7 @@ def labelled():
         predictor=Predictor(members, np.array([0.5, 0.5]), "softmax"),
         classes=np.array(["no", "perhaps", "yes"]),
         intervals=None,
+        reference=None,
     )
 
 

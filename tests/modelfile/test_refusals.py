@@ -140,8 +140,14 @@ REFUSED = {
         lambda f: edited(f, lambda r: r["predictor"]["of"]["model"].update(members=[])),
         "be a list that fits",
     ),
-    "deep provenance": (
-        put_in("summary", provenance=json.loads("[" * 50 + "]" * 50)),
+    "misses of other scores": (
+        lambda f: edited(f, lambda r: r["reference"]["of"]["misses"]["line"].update(shape=[2, 2])),
+        r"'reference\.misses\.line' must have length 4; got 2",
+    ),
+    "deep figures": (
+        put_in(
+            "predictor", adaptation={"sentence": "", "figures": json.loads("[" * 50 + "]" * 50)}
+        ),
         "not be nested so deeply",
     ),
 }

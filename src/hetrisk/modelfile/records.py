@@ -46,11 +46,13 @@ def read_records(node: Any, src: Reader) -> Deployed:
     read = {}
     for name, record in RECORDS.items():
         whole = node[name]
-        with src.inside(name), src.scope():
+        with src.inside(name):
             right = type(whole) is dict and set(whole) == {"version", "of"}
             src.need(right and type(whole["version"]) is int, "say its version")
             src.version = whole["version"]
             read[name] = record.read(whole["of"], src)
+        if name == "predictor":  # what follows has the same dimensions
+            src.dims = {"d": len(read[name]["columns"]), "K": read[name]["scores"]}
     deployed = _deployed(**read)
     _check_whole(deployed, src)
     return deployed

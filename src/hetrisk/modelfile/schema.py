@@ -15,6 +15,8 @@ reference  what later rows are held against
 
 from __future__ import annotations
 
+from hetrisk.core.drift.columns import Columns
+from hetrisk.core.drift.rise import Misses
 from hetrisk.core.predictor import PARTS, Predictor
 from hetrisk.core.result import (
     ColumnEvidence,
@@ -200,41 +202,88 @@ EVIDENCE = Record(
     },
     ColumnEvidence,
 )
-NOTE = Record({"column": NAME, "text": SENTENCE})
+PAIRS = Many(Many(SENTENCE, least=2, most=2))
+SENTENCES = Many(SENTENCE)
+ORIGIN = Record(
+    {
+        **dict.fromkeys(("source", "target", "task"), NAME),
+        "reason": SENTENCE,
+        **dict.fromkeys(("n_rows", "n_columns"), COUNT),
+        **dict.fromkeys(("time", "environment", "weight"), Field(NAME, default="")),
+        **dict.fromkeys(("notes", "left_out"), Field(PAIRS, default=())),
+        "leaks": Field(SENTENCES, default=()),
+        **dict.fromkeys(("command", "version"), Field(SENTENCE, default="")),
+    }
+)
+COLUMN_LINE = Record(
+    {
+        "name": NAME,
+        "weight": FIGURE,
+        "p_slope": SHARE,
+        "slopes": Many(FIGURE, least=2, most=2),
+        "reason": SENTENCE,
+    }
+)
+DIFFERENCE = Record({"environment": NAME, "n_rows": COUNT, "sentences": SENTENCES})
+QUALITY = Record(
+    {
+        "outcome": NAME,
+        **dict.fromkeys(("predicted", "observed", "low", "high"), Many(FIGURE, dim="groups")),
+        "count": Many(COUNT, dim="groups"),
+        "held_out": Truth(),
+    }
+)
 SUMMARY = Record(
     {
-        "best": Field(NAME, default=""),
-        "verdict": Field(NAME, default=""),
-        "reason": Field(SENTENCE, default=""),
+        "origin": Field(Maybe(ORIGIN), default=None),
+        "asked": Field(Maybe(NAME), default=None),
         "reach": Field(FIGURE, default=1.0),
-        "break_even": Field(FIGURE, default=float("inf")),
+        "verdict": Field(NAME, default=""),
+        "verdict_reason": Field(SENTENCE, default=""),
         "ranking": Field(Many(RANKED), default=()),
         "backtest": Field(Many(TESTED), default=()),
         "forecast": Field(Maybe(FORECAST), default=None),
         "reach_curve": Field(Many(REACH_LINE), default=()),
+        "break_even": Field(FIGURE, default=float("inf")),
+        "columns": Field(Many(COLUMN_LINE), default=()),
         "evidence": Field(Many(EVIDENCE), default=()),
-        "notes": Field(Many(NOTE), default=()),
-        "left_out": Field(Many(NOTE), default=()),
-        "leaks": Field(Many(NOTE), default=()),
-        "provenance": Field(Plain(), default={}),
+        "differences": Field(Many(DIFFERENCE), default=()),
+        **dict.fromkeys(("cautions", "advice"), Field(SENTENCES, default=())),
+        "quality": Field(Maybe(QUALITY), default=None),
     }
 )
 
 # The reference.
 
-ENVIRONMENT = Record({"name": NAME, "n_rows": COUNT, "share": SHARE})
-REFERENCE = Record(
+ANY = {"nan": True, "inf": True}
+COLUMNS = Record(
     {
         "n_rows": COUNT,
-        "columns": Many(NAME, dim="p"),
-        **dict.fromkeys(("mean", "sd", "low", "high"), Array("number", ("p",), nan=True, inf=True)),
+        **dict.fromkeys(("mean", "sd", "low", "high"), Array("number", ("p",), **ANY)),
         "missing": Array("number", ("p",), 0.0, 1.0),
-        "indicator": Array("truth", ("p",)),
-        "n_sampled": COUNT,
-        "points": Array("number", ("q", "p"), nan=True, inf=True),
+        "points": Array("number", ("q", "p"), **ANY),
         "cdf": Array("number", ("q", "p"), 0.0, 1.0, nan=True),
-        "environments": Many(ENVIRONMENT, dim="e"),
-        "environment_mean": Array("number", ("e", "p"), nan=True, inf=True),
+        "indicator": Array("truth", ("p",)),
+    },
+    Columns,
+)
+MISSES = Record(
+    {
+        "n": COUNT,
+        "products": Array("number", ("z", "z"), **ANY),
+        "line": Array("number", ("z", "K"), **ANY),
+        "loss": FIGURE,
+        "noise": FIGURE,
+        "error": Array("number", ("z", "K"), **ANY),
+    },
+    Misses,
+)
+REFERENCE = Record(
+    {
+        "names": Many(NAME, dim="p"),
+        "columns": COLUMNS,
+        "misses": Field(Maybe(MISSES), default=None),
+        "environments": Field(Many(Record({"name": NAME, "share": SHARE})), default=()),
     }
 )
 RECORDS: dict[str, Kind] = {
