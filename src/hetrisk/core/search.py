@@ -17,8 +17,7 @@ from hetrisk.core.given import decide_given
 from hetrisk.core.inferred import search_inferred
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import IntArray, RowSource
-from hetrisk.core.paper.loop import joint_loop
-from hetrisk.core.pricing import plain_result, priced, too_few
+from hetrisk.core.pricing import plain_result, too_few
 from hetrisk.core.reach.forms import FORMS
 from hetrisk.core.result import HOMOGENEOUS, UNSEARCHED, SearchResult, SearchSettings
 from hetrisk.core.sources.tested import source_records, test_sources
@@ -84,18 +83,3 @@ def _level(settings: SearchSettings) -> float:
     # than any test. Where hints are silent the questions have the other half.
     both = bool(settings.hints) and settings.environments is None
     return THRESHOLDS.alpha / 2 if both else THRESHOLDS.alpha
-
-
-def discover_by_gates(
-    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
-) -> SearchResult:
-    """Search by the joint loop of the paper, and price what it found."""
-    return priced(rows, family, groups, settings, joint_loop(rows, family, groups, settings))
-
-
-def discover_to_the_letter(
-    rows: RowSource, family: Family, groups: IntArray, settings: SearchSettings
-) -> SearchResult:
-    """Search as `discover_by_gates`, with nothing added to the paper, and price what it found."""
-    found = joint_loop(rows, family, groups, settings, literal=True)
-    return priced(rows, family, groups, settings, found)

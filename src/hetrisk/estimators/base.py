@@ -72,8 +72,6 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "auto": Method(search.discover),
-    "gates": Method(search.discover_by_gates, gates=True),
-    "gates-literal": Method(search.discover_to_the_letter, gates=True),
 }
 
 

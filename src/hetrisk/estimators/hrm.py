@@ -1,195 +1,346 @@
-"""Heterogeneous risk minimisation as scikit-learn estimators: numbers, and labels.
+"""The paper's algorithm as scikit-learn estimators: heterogeneous risk minimisation.
 
-What the two share is in `hetrisk.estimators.base`.
+`HRMRegressor` and `HRMClassifier` cluster the rows on the variant features (M_c), select the
+invariant ones in the environments found (M_p), and repeat: `hetrisk.core.paper.loop`. They are
+told no environments, and have no part in the search of `StableRegressor`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.extmath import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from hetrisk.blocks import Blocks
+from hetrisk.blocks import ArrayBlocks, Blocks
+from hetrisk.blocks.stream import single_blas_thread
+from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.estimators.base import METHODS, HRMBase, Method, UnstableWarning
-from hetrisk.estimators.checks import (
-    check_classification_rows,
-    check_regression_rows,
-)
-from hetrisk.estimators.environments import EnvironmentSummary
-from hetrisk.estimators.final import (
-    linear_regression,
-    logistic_regression,
-)
-from hetrisk.estimators.inputs import by_features
+from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.paper.invariance import PENALTIES
+from hetrisk.core.paper.loop import ASSIGNMENTS, LoopResult, LoopSettings, joint_loop
+from hetrisk.core.paper.prediction import gated_weights, refit
+from hetrisk.core.predictor import IDENTITY, SOFTMAX, Inputs, LinearPart, Predictor, single
+from hetrisk.estimators.checks import check_classification_rows, check_regression_rows, workers
+from hetrisk.estimators.inputs import as_blocks, by_features
+from hetrisk.estimators.scales import measure_scale
 
-__all__ = [
-    "METHODS",
-    "EnvironmentSummary",
-    "HRMClassifier",
-    "HRMRegressor",
-    "Method",
-    "UnstableWarning",
-]
+__all__ = ["HRMClassifier", "HRMRegressor", "RoundRecord"]
 
 
-class HRMRegressor(RegressorMixin, HRMBase):
-    """Regression that keeps working when environments shift.
+@dataclass(frozen=True)
+class RoundRecord:
+    """A round of the loop.
+
+    Attributes
+    ----------
+    run, round : which run under which penalties, and which of its rounds, from 1.
+    n_environments, invariance_penalty, gate_penalty : of the run.
+    support : the columns whose gates were open.
+    log_likelihood : of the clustering, a row (standardised).
+    objective : of the gates, in the environments of this round.
+    carry_over : the loss by which rounds and runs are compared, in the environments of all.
+    chosen : whether it is the answer.
+    """
+
+    run: int
+    round: int
+    n_environments: int
+    invariance_penalty: float
+    gate_penalty: float
+    support: tuple[bool, ...]
+    log_likelihood: float
+    objective: float
+    carry_over: float
+    chosen: bool
+
+
+class _HRM(BaseEstimator, ABC):
+    """What regression and classification share."""
+
+    coef_: Any
+    intercept_: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_environments": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
+        "invariance_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "gate_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "gate_noise": [Interval(Real, 0, None, closed="neither")],
+        "penalty": [StrOptions(set(PENALTIES))],
+        "assignment": [StrOptions(set(ASSIGNMENTS))],
+        "refit": ["boolean"],
+        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_environments: int | str = "auto",
+        invariance_penalty: float | str = "auto",
+        gate_penalty: float | str = "auto",
+        gate_noise: float = 0.1,
+        penalty: str = "trace",
+        assignment: str = "soft",
+        refit: bool = True,
+        max_rounds: int = 10,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_environments = n_environments
+        self.invariance_penalty = invariance_penalty
+        self.gate_penalty = gate_penalty
+        self.gate_noise = gate_noise
+        self.penalty = penalty
+        self.assignment = assignment
+        self.refit = refit
+        self.max_rounds = max_rounds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Find environments and the columns that predict alike in them, and fit on these.
+
+        Parameters
+        ----------
+        X : (n, d) array or DataFrame of numbers, or `hetrisk.blocks.Blocks` with their target.
+        y : (n,) target.
+        sample_weight : (n,) non-negative weights.
+        """
+        rows, family = self._check(X, y, sample_weight)
+        scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
+        standard = rows.standardised(scale.centre, scale.divisor)
+        with single_blas_thread():  # many small products: threads would wait for each other
+            found = joint_loop(standard, family, np.arange(rows.n_features), self._settings())
+        answer = found.answer
+        self._scale, self._partition = scale, answer.partition
+        self.support_ = answer.fit.support & ~scale.constant
+        self.gates_ = np.where(scale.constant, 0.0, answer.fit.gates)
+        self.objective_ = answer.fit.objective
+        self.n_environments_ = answer.partition.n_environments
+        self.invariance_penalty_ = float(answer.problem.invariance)
+        self.gate_penalty_ = float(answer.problem.price)
+        self.history_ = _history(found)
+        self.n_rounds_ = len(found.runs[found.run])
+        if self.refit:
+            coef, intercept = refit(standard, family, self.support_)
+        else:
+            coef, intercept = gated_weights(answer.problem, answer.fit, family)
+        self._keep(scale.coef(coef), scale.intercept(coef, intercept))
+        self._environment_proba = None
+        if isinstance(rows, ArrayBlocks):
+            self._environment_proba = self._memberships(standard)
+        if self.verbose:
+            for record in self.history_:
+                print(record)
+        return self
+
+    def predict_environment_proba(self, X: Any, y: Any = None) -> FloatArray:
+        """(n, K) probability that each row belongs to each environment of the answer."""
+        check_is_fitted(self, "support_")
+        rows = as_blocks(self, X, y, labels=is_classifier(self), reset=False)
+        if is_classifier(self):
+            rows = rows.encoded(self.classes_)
+        return self._memberships(rows.standardised(self._scale.centre, self._scale.divisor))
+
+    def predict_environments(self, X: Any, y: Any = None) -> IntArray:
+        """(n,) environment each row most probably belongs to."""
+        return self.predict_environment_proba(X, y).argmax(axis=1)
+
+    @property
+    def environment_proba_(self) -> FloatArray:
+        """(n, K) probability that each training row belongs to each environment."""
+        check_is_fitted(self, "support_")
+        if self._environment_proba is None:
+            raise AttributeError(
+                "environment_proba_ and environments_ are not held for rows out of core; "
+                "call predict_environments(X, y) on the rows of interest."
+            )
+        return self._environment_proba
+
+    @property
+    def environments_(self) -> IntArray:
+        """(n,) environment of each training row: the most probable one."""
+        return self.environment_proba_.argmax(axis=1)
+
+    def _memberships(self, standard: Blocks) -> FloatArray:
+        return standard.collect(partial(membership, partition=self._partition))
+
+    def _settings(self) -> LoopSettings:
+        def given(value: Any) -> Any:
+            return None if value == "auto" else value
+
+        return LoopSettings(
+            n_environments=given(self.n_environments),
+            invariance=given(self.invariance_penalty),
+            price=given(self.gate_penalty),
+            noise=self.gate_noise,
+            penalty=self.penalty,
+            assignment=self.assignment,
+            max_rounds=self.max_rounds,
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            run=workers(self.n_jobs),
+        )
+
+    def _predicted(self, X: Any) -> FloatArray:
+        """(n, 1) numbers, or (n, C) probabilities."""
+        check_is_fitted(self, "support_")
+        return by_features(self, X, partial(_predicted, predictor=self.predictor_))
+
+    @abstractmethod
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
+        """Rows in blocks, and the family of their target."""
+
+    @abstractmethod
+    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
+        """Set ``coef_``, ``intercept_`` and ``predictor_``."""
+
+
+class HRMRegressor(RegressorMixin, _HRM):
+    """Heterogeneous risk minimisation (Liu et al., ICML 2021), for numbers.
+
+    Environments are found in the rows by a mixture of regressions of y on the variant columns
+    Psi = (1 - m) X; gates m then open for columns that predict y, and alike in these environments;
+    and so on in turns.
 
     Parameters
     ----------
-    method : {"auto", "gates", "gates-literal"}, default="auto"
-        "auto" finds environments (named, hinted, hidden) and decides by regret; "gates" is the
-        joint loop of the paper with three additions: a penalty that gates cannot escape by
-        shrinking, the round chosen by how it carries over to other environments, a refit on the
-        open features; "gates-literal" is the paper without them.
-    reach : float, default=4.0
-        The shift to be prepared for: 0 nothing shifts (plain ERM), 1 the future is all like one
-        environment seen, k the mechanism moves k times as far from the average. With "gates" it
-        only prices the answer, which does not depend on it.
-    form : {"columns", "directions"}, default="columns"
-        Leave columns out, or shrink directions (for columns that are mixtures of causes, where
-        named or hinted environments differ in how these lie and spread; without such environments
-        columns leave all the same, as the reason says). Of named and hinted environments, columns
-        leave only where they are to blame: next to nothing moves without them.
     n_environments : int or "auto", default="auto"
-        With "gates": environments of a clustering.
-    max_rounds : int, default=10
-        With "gates": most rounds of clustering and selection; 1 is HRM-s.
-    final_estimator : estimator or None, default=None
-        Fitted on the columns that stay; None for least squares.
-    invariance_penalty, gate_penalty : float or "auto", default="auto"
-        With "gates": strength lambda of the penalty on gradients that differ between
-        environments; price alpha of an open gate.
+        Environments K of a clustering.
+    invariance_penalty : float or "auto", default="auto"
+        Strength lambda of the penalty on gradients that differ between environments, on
+        standardised columns.
+    gate_penalty : float or "auto", default="auto"
+        Price alpha of an open gate, in shares of the variance of y.
     gate_noise : float, default=0.1
-        With "gates": standard deviation of the gates.
-    feature_groups : array-like of shape (n_features,) or None, default=None
-        A name or integer per column; columns of one group share a decision.
-    keep : list of names or positions, bool array of shape (n_features,), or None, default=None
-        Columns that never leave. Not with "gates", nor is another form.
+        Standard deviation sigma of the gates.
+    penalty : {"trace", "masked"}, default="trace"
+        Trace of the variance of the gradients, or their squared norm on open gates, which the
+        paper uses for linear models.
+    assignment : {"soft", "hard"}, default="soft"
+        Rows belong to environments by their probabilities, or to the most probable one.
+    refit : bool, default=True
+        Least squares on the columns whose gates are open, over all rows; False keeps the gated
+        model itself, weights times expected gates.
+    max_rounds : int, default=10
+        Most rounds of a run; 1 is the paper's HRM-s.
     random_state : int, RandomState or None, default=None
-        With "gates": seed of every random choice. "auto" gives the same answer whatever it is.
+        Seed of the clusterings.
     n_jobs : int or None, default=None
-        With "gates": threads for the clusterings tried in a round.
+        Threads for runs.
     verbose : int, default=0
-        1 prints what the search does.
+        1 prints the history.
 
     Attributes
     ----------
     support_ : (d,) bool array
-        Columns used.
+        Columns whose gates are open.
     gates_ : (d,) array
-        Soft mask in [0, 1].
+        Expected gates.
     coef_, intercept_ : array, float
-        The linear model on the user's scale, zero outside the support; only where
-        ``final_estimator`` is None.
-    erm_coef_, erm_intercept_ : array, float
-        Those of plain ERM.
-    verdict_ : {"invariant", "homogeneous", "unstable", "unsearched"}
-        What was found. Only "invariant" differs from plain ERM: columns left, or directions
-        were shrunk, which pays within the reach; copies of a label alone leave by assumption.
-    verdict_reason_ : str
-        The same in a few sentences.
-    evidence_ : `hetrisk.core.result.Evidence`
-        What decided about every column: prints as a table; ``evidence_.rows()`` for a frame.
-    sources_ : tuple of `hetrisk.core.result.SourceRecord`
-        Every source of environments looked at.
-    reach_curve_ : `hetrisk.core.result.ReachCurve`
-        Expected error against the reach, of this model and of plain ERM.
-    break_even_ : float
-        The reach from which on this model is the better one; infinite where none is known.
-    stability_ : (d,) array
-        Share of resamples in which each column left.
-    n_resamples_ : int
-        Of how many; 0 where there was nothing to resample, as for what leaves by assumption.
-    leave_one_out_ : tuple
-        Errors in each environment when it was left out of the fit; empty with fewer than three,
-        once those too thin for their columns are merged.
-    environments_, environment_proba_ : arrays
-        Environment of each training row and the probabilities behind it; not held for rows out
-        of core.
-    environment_labels_ : tuple
-        Their names.
-    environment_summary_ : `EnvironmentSummary`
-        The environments side by side.
-    reference_ : `hetrisk.core.drift.reference.Reference`
-        What the training rows looked like.
-    history_ : list of `hetrisk.core.result.HistoryRecord`
-        Every step.
+        The linear model, on the scale of the data.
+    n_environments_, invariance_penalty_, gate_penalty_ : int, float, float
+        As given, or of the run chosen.
+    objective_ : float
+        Objective of the gates in the last environments.
+    history_ : list of `RoundRecord`
+        Every round of every run: what was selected, and how it carries over.
     n_rounds_ : int
-        Rounds.
-    final_estimator_ : estimator
-        The fitted final model on the columns that stayed.
+        Rounds of the run chosen.
+    environments_, environment_proba_ : arrays
+        Environment of each training row, for rows in memory.
+    predictor_ : `hetrisk.core.predictor.Predictor`
+        The model as plain arrays.
+
+    Notes
+    -----
+    "auto" makes a run for each combination of a few values, every run whole, and compares the
+    selections of all rounds of all runs once, in the environments that all of them have found
+    (`hetrisk.core.paper.transfer`). With K, lambda and alpha given there is one run, whose last
+    round is the answer, as in the paper.
 
     Examples
     --------
     >>> from hetrisk.datasets import load_task
-    >>> task = load_task("selection_bias", seed=0)
-    >>> X, y, shops = task.train.X, task.train.y, task.train.environments
-    >>> model = HRMRegressor().fit(X, y, environments=shops)
-    >>> model.verdict_
-    'invariant'
+    >>> X, y, _ = load_task("selection_bias", seed=0).train
+    >>> HRMRegressor(random_state=0).fit(X, y).support_.astype(int)
+    array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
     """
 
     def predict(self, X: Any) -> FloatArray:
         """(n,) predictions."""
-        check_is_fitted(self, "support_")
-        if self.final_estimator is None:
-            line = partial(_line, coef=self.coef_, intercept=self.intercept_)
-            return by_features(self, X, line)
-        return by_features(self, X, self._on_support("predict"))
+        return self._predicted(X)[:, 0]
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        return check_regression_rows(self, X, y, sample_weight, finite=False)
+        return check_regression_rows(self, X, y, sample_weight)
 
-    def _linear_model(self) -> Any:
-        self.intercept_ = float(self.intercept_)
-        return linear_regression(self.coef_[self.support_], self.intercept_)
+    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
+        self.coef_, self.intercept_ = coef, float(intercept)
+        self.predictor_ = _predictor(coef[None], np.array([self.intercept_]), IDENTITY)
 
 
-class HRMClassifier(ClassifierMixin, HRMBase):
-    """Classification that keeps working when environments shift.
+class HRMClassifier(ClassifierMixin, _HRM):
+    """Heterogeneous risk minimisation for labels, with a logistic model.
 
     Binary or multiclass, labels of any type. Parameters and attributes are those of
-    `HRMRegressor`, with a logistic final model by default, and ``classes_``. ``coef_`` is
-    (1, d) for two classes and (C, d) for more, as in scikit-learn.
+    `HRMRegressor`, and ``classes_``; ``gate_penalty`` is in units of the mean log loss, and
+    ``coef_`` is (1, d) for two classes and (C, d) for more, as in scikit-learn. Gates are searched
+    on the log loss to second order about the fit over all rows.
     """
 
     def predict(self, X: Any) -> np.ndarray:
         """(n,) labels."""
         check_is_fitted(self, "support_")
-        if self.final_estimator is None:
-            return self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return by_features(self, X, self._on_support("predict"))
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """(n, C) probabilities of the classes."""
-        check_is_fitted(self, "support_")
-        if self.final_estimator is None:
-            shares = partial(_class_shares, coef=self.coef_, intercept=self.intercept_)
-            return by_features(self, X, shares)
-        return by_features(self, X, self._on_support("predict_proba"))
+        return self._predicted(X)
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
         return check_classification_rows(self, X, y, sample_weight)
 
-    def _linear_model(self) -> Any:
-        self.coef_, self.intercept_ = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        return logistic_regression(self.coef_[:, self.support_], self.intercept_, self.classes_)
-
-    def _labels(self, y: FloatArray) -> np.ndarray:
-        return self.classes_[y.astype(int)]
-
-
-def _line(X: FloatArray, coef: FloatArray, intercept: float) -> FloatArray:
-    return X @ coef + intercept
+    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
+        self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
+        scores, shift = self.coef_, self.intercept_
+        if len(scores) == 1:  # the first of two classes is the reference
+            scores, shift = np.vstack([0 * scores, scores]), np.append(0.0, shift)
+        self.predictor_ = _predictor(scores, shift, SOFTMAX)
 
 
-def _class_shares(X: FloatArray, coef: FloatArray, intercept: FloatArray) -> FloatArray:
-    eta = X @ coef.T + intercept
-    return softmax(eta if len(coef) > 1 else np.hstack([0 * eta, eta]))
+def _predictor(coef: FloatArray, intercept: FloatArray, link: str) -> Predictor:
+    return single(LinearPart(coef.T.copy(), intercept, np.zeros(len(intercept))), link=link)
+
+
+def _predicted(X: FloatArray, predictor: Predictor) -> FloatArray:
+    return predictor.predict(Inputs(X))
+
+
+def _history(found: LoopResult) -> list[RoundRecord]:
+    return [
+        RoundRecord(
+            run=i + 1,
+            round=j + 1,
+            n_environments=turn.partition.n_environments,
+            invariance_penalty=float(turn.problem.invariance),
+            gate_penalty=float(turn.problem.price),
+            support=tuple(map(bool, turn.fit.support)),
+            log_likelihood=turn.log_likelihood,
+            objective=turn.fit.objective,
+            carry_over=float(score),
+            chosen=(i, j) == (found.run, found.round),
+        )
+        for i, (run, scores) in enumerate(zip(found.runs, found.scores, strict=True))
+        for j, (turn, score) in enumerate(zip(run, scores, strict=True))
+    ]

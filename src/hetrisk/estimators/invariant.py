@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
@@ -15,18 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.environment_fits import environment_fits, instability
-from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.families import Family, NewtonFamily
 from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.paper.choice import choose_gates
 from hetrisk.core.paper.invariance import PENALTIES
-from hetrisk.core.paper.prediction import fit_invariant, gated_weights
-from hetrisk.core.result import SearchSettings
+from hetrisk.core.paper.prediction import (
+    environment_problem,
+    gated_weights,
+    refit,
+    settled_on_labels,
+)
 from hetrisk.estimators.checks import (
     check_classification_rows,
     check_environments,
     check_regression_rows,
     feature_gates,
 )
-from hetrisk.estimators.final import plain_fit
 from hetrisk.estimators.frames import feature_groups
 from hetrisk.estimators.inputs import by_features
 from hetrisk.estimators.scales import measure_scale
@@ -42,7 +46,7 @@ class _Invariant(BaseEstimator, ABC):
         "gate_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gate_noise": [Interval(Real, 0, None, closed="neither")],
         "penalty": [StrOptions(set(PENALTIES))],
-        "literal": ["boolean"],
+        "refit": ["boolean"],
         "feature_groups": ["array-like", None],
     }
 
@@ -52,20 +56,20 @@ class _Invariant(BaseEstimator, ABC):
         gate_penalty: float | str = "auto",
         gate_noise: float = 0.1,
         penalty: str = "trace",
-        literal: bool = False,
+        refit: bool = True,
         feature_groups: Any = None,
     ) -> None:
         self.invariance_penalty = invariance_penalty
         self.gate_penalty = gate_penalty
         self.gate_noise = gate_noise
         self.penalty = penalty
-        self.literal = literal
+        self.refit = refit
         self.feature_groups = feature_groups
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any = None, environments: Any = None, sample_weight: Any = None
-    ) -> Any:
+        self, X: Any, y: Any = None, *, environments: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Select the features that predict alike in all environments, and refit on them.
 
         Parameters
@@ -88,32 +92,28 @@ class _Invariant(BaseEstimator, ABC):
         scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
         standard = rows.standardised(scale.centre, scale.divisor)
         groups = feature_gates(feature_groups(self), rows.n_features, scale.constant)
-        fitted = fit_invariant(
-            standard, family, groups, None, self._settings(), self.penalty, self.literal
+        problem, moments = environment_problem(
+            standard, family, groups, None, self.gate_noise, self.penalty
         )
-        found = fitted.choice
-        self.support_ = found.fit.support[groups] & ~scale.constant
-        self.gates_ = np.where(scale.constant, 0.0, found.fit.gates[groups])
-        self.invariance_penalty_, self.gate_penalty_ = found.invariance, found.price
-        self.path_ = [(strength, mask[groups]) for strength, mask in found.path]
-        self.objective_ = found.fit.objective
+        penalties = _given(self.invariance_penalty), _given(self.gate_penalty)
+        found = choose_gates(problem, moments, groups, *penalties)
+        fit = found.fit
+        if not family.closed_form:
+            newton = cast(NewtonFamily, family)
+            fit = settled_on_labels(standard, newton, None, found.problem, fit, seed=0)
+        self.support_ = fit.support[groups] & ~scale.constant
+        self.gates_ = np.where(scale.constant, 0.0, fit.gates[groups])
+        self.invariance_penalty_ = float(found.problem.invariance)
+        self.gate_penalty_ = float(found.problem.price)
+        self.path_ = [(strength, price, mask[groups]) for strength, price, mask in found.path]
+        self.objective_ = fit.objective
         self.instability_ = instability(environment_fits(standard, family, None))
-        if self.literal:
-            coef, intercept = gated_weights(fitted, family)
+        if self.refit:
+            coef, intercept = refit(standard, family, self.support_)
         else:
-            coef, intercept = plain_fit(standard, family, self.support_)
+            coef, intercept = gated_weights(found.problem, fit, family)
         self._keep(scale.coef(coef), scale.intercept(coef, intercept))
         return self
-
-    def _settings(self) -> SearchSettings:
-        def given(value: Any) -> Any:
-            return None if value == "auto" else value
-
-        return SearchSettings(
-            invariance_penalty=given(self.invariance_penalty),
-            gate_penalty=given(self.gate_penalty),
-            gate_noise=self.gate_noise,
-        )
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self, "support_")
@@ -139,21 +139,19 @@ class InvariantRegressor(RegressorMixin, _Invariant):
         environments, on standardised data; ``"auto"`` chooses it from the environments.
     gate_penalty : price alpha of an open gate, in shares of the variance of y; or ``"auto"``.
     gate_noise : standard deviation of the stochastic gates.
-    penalty : ``"trace"``: trace of the variance of the gradient; ``"linear"``: its squared norm
-        on the open gates, the form for linear models.
-    literal : the paper to the letter. The penalty takes the gradient in the weights themselves,
-        which gates can escape by shrinking while their weights grow; every gate may open; and
-        ``coef_`` is the gated model, weights times expected gates, in place of a refit.
+    penalty : ``"trace"``: trace of the variance of the gradient; ``"masked"``: its squared norm
+        on the open gates, the paper's form for linear models.
+    refit : least squares on the open features over all rows; False keeps the gated model, weights
+        times expected gates.
     feature_groups : a name or integer per column; columns of one group share one gate.
 
     Attributes
     ----------
     support_ : (d,) selected features.
     gates_ : (d,) expected gates.
-    coef_, intercept_ : least squares on the selected features over all rows; with ``literal``
-        the gated model.
+    coef_, intercept_ : the linear model.
     invariance_penalty_, gate_penalty_ : lambda and alpha as given or chosen.
-    path_ : (lambda, support) pairs visited to choose lambda.
+    path_ : (lambda, alpha, support) of all penalties tried.
     objective_ : the minimum reached.
     instability_ : (d,) how much each coefficient differs between environments.
     environment_names_ : labels in the order of the environments; None for responsibilities.
@@ -162,7 +160,7 @@ class InvariantRegressor(RegressorMixin, _Invariant):
     --------
     >>> from hetrisk.datasets import load_task
     >>> X, y, environments = load_task("selection_bias", seed=0).train
-    >>> InvariantRegressor().fit(X, y, environments).support_.astype(int)
+    >>> InvariantRegressor().fit(X, y, environments=environments).support_.astype(int)
     array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
     """
 
@@ -203,6 +201,10 @@ class InvariantClassifier(ClassifierMixin, _Invariant):
 
     def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
         self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
+
+
+def _given(value: Any) -> Any:
+    return None if value == "auto" else value
 
 
 def _line(X: FloatArray, coef: FloatArray, intercept: Any) -> FloatArray:

@@ -6,7 +6,7 @@ The paper's objective for a linear model, expected over the stochastic gates m o
     J(theta, mu) = E_e[L^e] + alpha sum_i P(m_i > 0) + lambda penalty
     L^e          = E^e E_m (y - theta_0 - sum_i theta_i m_i x_i)^2
     penalty      = trace Var_e(grad_theta L^e)              ("trace")
-                 or E_m |Var_e(grad_theta L^e) * m|^2        ("linear", the linear-model form)
+                 or |Var_e(grad_theta L^e) * M|^2            ("masked", for linear models)
 
 with every environment e counted alike. For the squared loss L^e needs only the moments
 A = E^e[x x'], b = E^e[x y], c = E^e[y^2] of each environment: with v = theta E[m],
@@ -16,12 +16,10 @@ A = E^e[x x'], b = E^e[x y], c = E^e[y^2] of each environment: with v = theta E[
 so a step of the optimiser costs O(K d^2) whatever the number of rows.
 
 **Shrinking gates.** L^e stays put when a gate shrinks and its weight grows in proportion, but
-grad_theta L^e shrinks with the gate: the penalty can be escaped without letting go of the
+grad_theta L^e shrinks with the gate: the penalty could be escaped without letting go of the
 feature. For gates of 0 and 1, where the paper defines it, grad_theta is the gradient in the
-effective weights v on the open features and zero elsewhere. That leaves a choice of how to
-relax it: ``gradient="effective"``, the default, takes the gradient in v and weighs it with
-P(m_i > 0), which no shrinking short of closing can lower; ``gradient="weights"`` is the
-paper's letter. The two agree on every hard mask.
+effective weights v on the open features and zero elsewhere. So it is taken in v here and weighed
+with P(m_i > 0), which no shrinking short of closing can lower; on hard masks nothing changes.
 
 The intercept theta_0 has no gate and no share in the penalty: environments may differ in level.
 """
@@ -37,7 +35,7 @@ from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.paper.gates import GateMoments, gate_moments
 
-PENALTIES = ("trace", "linear")
+PENALTIES = ("trace", "masked")
 
 
 class EnvironmentRisks(NamedTuple):
@@ -55,12 +53,6 @@ class EnvironmentRisks(NamedTuple):
     cross: FloatArray
     square: FloatArray
     weight: FloatArray
-
-    def mixture(self) -> EnvironmentRisks:
-        """The risk over all rows, as that of one environment."""
-        share = self.weight / self.weight.sum()
-        gram, cross, square = (np.tensordot(share, part, axes=1)[None] for part in self[:3])
-        return EnvironmentRisks(gram, cross, square, self.weight.sum(keepdims=True))
 
 
 def environment_risks(m: Moments) -> EnvironmentRisks:
@@ -84,7 +76,7 @@ class InvarianceProblem:
     groups : (p,) gate of each weight, 0 to G - 1, or -1 for an intercept.
     noise : standard deviation of the gates.
     invariance, price : lambda and alpha.
-    penalty, gradient : one of `PENALTIES`, and "effective" or "weights".
+    penalty : one of `PENALTIES`.
     """
 
     risks: EnvironmentRisks
@@ -93,7 +85,6 @@ class InvarianceProblem:
     invariance: float
     price: float
     penalty: str = "trace"
-    gradient: str = "effective"
 
     @property
     def n_gates(self) -> int:
@@ -177,8 +168,8 @@ def risk(risks: EnvironmentRisks, theta: FloatArray, g: GateMoments) -> Slopes:
     )
 
 
-def _effective_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMoments) -> Slopes:
-    """Variance over environments of 2 (A v - b), weighed with P(m > 0)."""
+def penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMoments) -> Slopes:
+    """Variance over environments of 2 (A v - b), weighed with P(m > 0); before lambda."""
     A, b = problem.risks.gram, problem.risks.cross
     centred, variance = _spread(2.0 * (A @ (g.mean * theta) - b), problem.gated)
     size, slope = penalty_shape(problem.penalty, variance)
@@ -189,36 +180,6 @@ def _effective_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMom
     return Slopes(float(g.open @ size), g.mean * curved, theta * curved, zero, size)
 
 
-def _literal_penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMoments) -> Slopes:
-    """Variance over environments of grad_theta L^e, weighed with E[m^2] in the linear form."""
-    A, b = problem.risks.gram, problem.risks.cross
-    a = np.diagonal(A, axis1=1, axis2=2)
-    residual = 2.0 * (A @ (g.mean * theta) - b)
-    slack = g.variance
-    centred, variance = _spread(g.mean * residual + 2.0 * slack * a * theta, problem.gated)
-    size, slope = penalty_shape(problem.penalty, variance)
-    mask = g.second if problem.penalty == "linear" else np.ones_like(theta)
-    direction = 2.0 * (mask * slope) * centred / len(A)
-    curved = 2.0 * np.einsum("kij,kj->i", A, g.mean * direction)
-    # Var(m) = E[m^2] - E[m]^2: what the noise of the gates adds has a slope in either moment.
-    noisy = 2.0 * np.einsum("ki,ki->i", a, direction)
-    return Slopes(
-        float(mask @ size),
-        theta=g.mean * curved + slack * noisy,
-        mean=(direction * residual).sum(axis=0) + theta * curved - 2.0 * g.mean * theta * noisy,
-        second=theta * noisy + (size if problem.penalty == "linear" else 0.0),
-        open=np.zeros_like(theta),
-    )
-
-
-def penalty(problem: InvarianceProblem, theta: FloatArray, g: GateMoments) -> Slopes:
-    """Return the penalty of the problem, before lambda."""
-    return _PENALTY[problem.gradient](problem, theta, g)
-
-
-_PENALTY = {"effective": _effective_penalty, "weights": _literal_penalty}
-
-
 def _spread(gradient: FloatArray, gated: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Gradients (K, p) about their mean, and their variance, none for intercepts."""
     centred = (gradient - gradient.mean(axis=0)) * gated
@@ -226,7 +187,7 @@ def _spread(gradient: FloatArray, gated: BoolArray) -> tuple[FloatArray, FloatAr
 
 
 def penalty_shape(penalty: str, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What a variance counts for, and its derivative: itself (trace) or its square (linear)."""
+    """What a variance counts for, and its derivative: itself (trace) or its square (masked)."""
     if penalty == "trace":
         return variance, np.ones_like(variance)
     return variance**2, 2.0 * variance

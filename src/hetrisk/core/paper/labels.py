@@ -6,8 +6,7 @@ a fixed set of draws m_d = clip(mu + s z_d, 0, 1), z_d from `hetrisk.core.paper.
 a deterministic, almost everywhere differentiable function of the weights and of mu.
 
 The gradient whose variance over environments is penalised is taken with respect to the
-effective weights at the mean gate and weighed with P(m > 0) (``"effective"``), or with respect
-to the weights themselves as a mean over the draws (``"weights"``, the paper's letter).
+effective weights at the mean gate and weighed with P(m > 0).
 """
 
 from __future__ import annotations
@@ -80,15 +79,8 @@ def label_objective(
     value, in_theta, in_m = _mean_risk(problem, theta, m)
     slope = (in_m * inside).sum(axis=0)
     if p.invariance > 0.0:
-        if p.gradient == "effective":
-            spread, by_theta, by_m, size = _spread(problem, theta, g.mean[None], g.open, False)
-            slope += p.invariance * (by_m[0] * g.d_mean + size * g.d_open)
-        else:
-            mask = g.second if p.penalty == "linear" else np.ones_like(g.mean)
-            spread, by_theta, by_m, size = _spread(problem, theta, m, mask, True)
-            slope += p.invariance * (by_m * inside).sum(axis=0)
-            if p.penalty == "linear":
-                slope += p.invariance * size * g.d_second
+        spread, by_theta, by_m, size = _spread(problem, theta, g.mean, g.open)
+        slope += p.invariance * (by_m * g.d_mean + size * g.d_open)
         value += p.invariance * spread
         in_theta = in_theta + p.invariance * by_theta
     price = p.price_of(mu)
@@ -144,34 +136,22 @@ def _mean_risk(
 
 
 def _spread(
-    problem: LabelProblem, theta: FloatArray, m: FloatArray, mask: FloatArray, through: bool
+    problem: LabelProblem, theta: FloatArray, m: FloatArray, open_: FloatArray
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-    """Variance over environments of the mean gradient over draws, weighed with ``mask``.
+    """Variance over environments of the gradient at the mean gates m (p,), weighed with P(m > 0).
 
-    ``through`` multiplies the gradient of a draw by its gates (the gradient in theta).
-    Returns the penalty, its slopes in theta (p,) and m (D, p), and what each entry counts for.
+    Returns the penalty, its slopes in theta and m (p,), and what each entry counts for.
     """
     p, K = problem.gates, len(problem.share)
-    slopes = [
-        problem.family.coded_derivatives(problem.y, _scores(problem, row * theta)) for row in m
-    ]
-    raw = [
-        -np.einsum("on,kn,np->kop", s, problem.share, problem.X, optimize=True).reshape(K, -1)
-        for s, _ in slopes
-    ]
-    outer = m if through else np.ones_like(m)
-    gradient = sum(o * r for o, r in zip(outer, raw, strict=True)) / len(m)
+    slope, curvature = problem.family.coded_derivatives(problem.y, _scores(problem, m * theta))
+    gradient = -np.einsum("on,kn,np->kop", slope, problem.share, problem.X, optimize=True)
+    gradient = gradient.reshape(K, -1)
     centred = (gradient - gradient.mean(axis=0)) * p.gated
     size, rate = penalty_shape(p.penalty, (centred**2).mean(axis=0))
     # The slope of the penalty in the gradients; the chain rule then goes through the curvature of
     # the loss, since gradients move with the weights.
-    direction = 2.0 * mask * rate * centred / (K * len(m))
-    in_theta, in_m = np.zeros_like(theta), np.zeros_like(m)
-    for d, (_, curvature) in enumerate(slopes):
-        curved = _curved(problem, curvature, outer[d] * direction)
-        in_theta += m[d] * curved
-        in_m[d] = theta * curved + (direction * raw[d]).sum(axis=0) * through
-    return float(mask @ size), in_theta, in_m, size
+    curved = _curved(problem, curvature, 2.0 * open_ * rate * centred / K)
+    return float(open_ @ size), m * curved, theta * curved, size
 
 
 def _curved(problem: LabelProblem, curvature: FloatArray, direction: FloatArray) -> FloatArray:

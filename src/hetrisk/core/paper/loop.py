@@ -1,154 +1,232 @@
 """The paper's joint loop: cluster on the variant features, select the invariant ones, repeat.
 
-Psi is X at first. Each round fits a mixture of regressions of y on Psi = (1 - m) X
-(heterogeneity identification), takes its environments in place of the last round's, and fits
-the gates m to them (invariant prediction). It stops when the selection comes back to one seen
-before, or after ``max_rounds``.
+Psi is X at first. Each round fits a mixture of regressions of y on Psi = (1 - m) X (M_c, paper
+3.2), takes its environments in place of the last round's, and fits the gates m to them (M_p, paper
+3.1). It stops when the selection comes back to one seen before, when nothing is left to cluster on,
+or after ``max_rounds``.
 
-A later round can be worse than an earlier one, and each round's own objective is measured in
-environments of its own making. So every selection is judged in the environments of *all*
-rounds (`transfer`: the risk of a row, fitted on environments it is not in), and the best one
-is kept: a further round cannot hurt.
-
-The first round may read its environments the wrong way round (y follows phi here and v there: it
-keeps v). The sign of it is that what it left out predicts the rows better than what it kept. Then
-the loop is run a second time, from a mixture on the features that were kept, and the selections
-of both are judged together. With lambda given the loop is the paper's, run once.
+With lambda, alpha and K given that is one run, and its last round the answer. Where one of them is
+left open, a run is made for each of a few values, every run whole; the selections of all rounds of
+all runs are then compared once, in the environments of all of them (`hetrisk.core.paper.transfer`),
+and the best is the answer. A further iteration cannot hurt then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 
-from hetrisk.core.mixture.criteria import bic, n_parameters
 from hetrisk.core.mixture.mixture import MixtureParameters, fit_mixture
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, RowSource
-from hetrisk.core.paper.conclusion import Round, conclude
-from hetrisk.core.paper.prediction import fit_invariant
-from hetrisk.core.paper.solve import mask_values
-from hetrisk.core.paper.stability import informative
-from hetrisk.core.paper.thresholds import GATE_THRESHOLDS
-from hetrisk.core.result import Findings, SearchSettings
+from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.named_numbers import Budget
+from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.rows import FloatArray, IntArray, RowSource
+from hetrisk.core.paper.choice import INVARIANCE, PRICE
+from hetrisk.core.paper.invariance import InvarianceProblem
+from hetrisk.core.paper.prediction import environment_problem
+from hetrisk.core.paper.solve import GateFit, fit_gates
+from hetrisk.core.paper.transfer import carry_over
+
+ENVIRONMENTS: Budget[tuple[int, ...]] = (2, 3)
+OPEN = 0.999  # expected gate that leaves nothing of its feature to cluster on
+ASSIGNMENTS = ("soft", "hard")
 
 
-def joint_loop(
-    rows: RowSource,
-    family: Family,
-    groups: IntArray,
-    settings: SearchSettings,
-    *,
-    literal: bool = False,
-) -> Findings:
-    """Search by the joint loop.
-
-    ``literal`` is the paper to the letter: its own penalty, the last round's answer whatever
-    the others were, and the gated model itself in place of a refit on the open features.
-    """
-    loop = _Loop(rows, family, groups, settings, literal)
-    first = loop.turn(*_first_mixture(rows, family, settings))
-    turns = loop.follow(first)
-    chosen = settings.invariance_penalty is None and first.partition.n_environments > 1
-    if (
-        chosen
-        and not literal
-        and len(turns) < settings.max_rounds
-        and _perhaps_reversed(first, groups)
-    ):
-        gates = np.where(first.choice.fit.support, 0.0, 1.0)[groups]
-        again = loop.turn(*loop.cluster(gates, first.partition.n_environments))
-        turns += loop.follow(again, taken=len(turns))
-    return conclude(rows, family, groups, turns, settings, literal=literal)
-
-
-def _perhaps_reversed(turn: Round, groups: IntArray) -> bool:
-    """Whether the informative features left out predict the rows better than those kept."""
-    kept = turn.choice.fit.support
-    out = informative(turn.quadratics, groups, np.ones(len(kept), dtype=bool)) & ~kept
-    if not (kept.any() and out.any()):
-        return False
-    plain = replace(turn.problem, risks=turn.problem.risks.mixture(), invariance=0.0, price=0.0)
-    risk = mask_values(plain, np.stack([kept, out]))
-    return bool(risk[1] < risk[0])
+def one_by_one(function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
+    """Results of a function on each task, in turn."""
+    return [function(task) for task in tasks]
 
 
 @dataclass(frozen=True)
+class LoopSettings:
+    """What the loop is asked to do; None is "auto": several values are tried, and compared once.
+
+    Attributes
+    ----------
+    n_environments, invariance, price : K, lambda and alpha.
+    noise : standard deviation of the gates.
+    penalty, assignment : "trace" or "masked"; "soft" or "hard".
+    max_rounds : most rounds of a run.
+    seed : of the clusterings.
+    run : applies a function to independent tasks and returns the list of results.
+    """
+
+    n_environments: int | None = None
+    invariance: float | None = None
+    price: float | None = None
+    noise: float = 0.1
+    penalty: str = "trace"
+    assignment: str = "soft"
+    max_rounds: int = 10
+    seed: int = 0
+    run: Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]] = one_by_one
+
+
+@dataclass(frozen=True)
+class HardPartition(Partition):
+    """Each row wholly in the environment that the mixture finds most probable."""
+
+    mixture: MixtureParameters
+
+    @property
+    def n_environments(self) -> int:
+        """Number of environments K."""
+        return self.mixture.n_environments
+
+    def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """(n, K) ones and zeros."""
+        nearest = self.mixture.responsibilities(X, y).argmax(axis=1)
+        hard: FloatArray = np.eye(self.n_environments)[nearest]
+        return hard
+
+
+@dataclass(frozen=True)
+class Round:
+    """One turn of the loop: the environments found and the gates fitted to them.
+
+    Attributes
+    ----------
+    partition : the environments.
+    log_likelihood : of the clustering, a row.
+    environments : their moments.
+    problem : the objective, with its penalties.
+    fit : its minimum.
+    """
+
+    partition: Partition
+    log_likelihood: float
+    environments: Moments
+    problem: InvarianceProblem
+    fit: GateFit
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """The runs made, and which round of which is the answer.
+
+    Attributes
+    ----------
+    runs : their rounds; every run has lambda, alpha and K of its own.
+    scores : of every round of every run, what carries over (smaller is better).
+    run, round : of the answer.
+    """
+
+    runs: tuple[tuple[Round, ...], ...]
+    scores: tuple[FloatArray, ...]
+    run: int
+    round: int
+
+    @property
+    def answer(self) -> Round:
+        """The round that is the answer."""
+        return self.runs[self.run][self.round]
+
+
+def joint_loop(
+    rows: RowSource, family: Family, groups: IntArray, settings: LoopSettings
+) -> LoopResult:
+    """Run the loop under each combination of penalties, and compare the runs once."""
+    loop = _Loop(rows, family, groups, settings)
+    combinations = list(
+        product(
+            _values(settings.n_environments, ENVIRONMENTS),
+            _values(settings.invariance, INVARIANCE),
+            _values(settings.price, PRICE),
+        )
+    )
+    # 1. Whole runs, which do not wait for each other.
+    runs = tuple(settings.run(partial(_run, loop), combinations))
+    # 2. All selections in the environments of all of them.
+    pool = _distinct([turn.environments for run in runs for turn in run])
+    known: dict[bytes, float] = {}
+    for turn in (turn for run in runs for turn in run):
+        mask = turn.fit.support
+        if mask.tobytes() not in known:
+            known[mask.tobytes()] = carry_over(pool, mask[groups])
+    scores = tuple(np.array([known[t.fit.support.tobytes()] for t in run]) for run in runs)
+    # 3. The best; a single run ends where it ends, as in the paper.
+    if len(runs) == 1:
+        return LoopResult(runs, scores, 0, len(runs[0]) - 1)
+    best = min(range(len(runs)), key=lambda r: float(scores[r].min()))
+    return LoopResult(runs, scores, best, int(scores[best].argmin()))
+
+
+def _values(given: Any, tried: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tried if given is None else (given,)
+
+
+def _distinct(environments: list[Moments]) -> list[Moments]:
+    """Partitions that came up twice count once."""
+    return list({m.scatter.round(6).tobytes(): m for m in environments}.values())
+
+
 class _Loop:
-    """What does not change from round to round."""
+    """What does not change from run to run, and the clusterings made so far."""
 
-    rows: RowSource
-    family: Family
-    groups: IntArray
-    settings: SearchSettings
-    literal: bool = False
+    def __init__(
+        self, rows: RowSource, family: Family, groups: IntArray, settings: LoopSettings
+    ) -> None:
+        self.rows, self.family, self.groups, self.settings = rows, family, groups, settings
+        self._known: dict[tuple[int, bytes], tuple[MixtureParameters, float]] = {}
 
-    def cluster(self, gates: FloatArray, n_environments: int) -> tuple[MixtureParameters, float]:
-        """Fit a mixture on Psi = (1 - m) X.
+    def mixture(self, n_environments: int, gates: FloatArray) -> tuple[MixtureParameters, float]:
+        """Mixture of y on the columns whose gates are not open."""
+        psi = gates < OPEN
+        key = (n_environments, psi.tobytes())
+        # Many runs come by the same Psi; its mixture does not depend on their penalties.
+        if key not in self._known:
+            solution = fit_mixture(
+                self.rows, n_environments, self.family, columns=psi, seed=self.settings.seed
+            )
+            self._known[key] = solution.value, float(solution.path[-1])
+        return self._known[key]
+
+    def environments(self, n_environments: int, gates: FloatArray) -> tuple[Partition, float]:
+        """Cluster on Psi = (1 - m) X.
 
         Least squares does not see the scale of a column, so a gate between 0 and 1 would act
         like 0: instead, what the slopes of its feature differ by between environments is
         damped by 1 - m when rows are assigned to them.
         """
-        psi = gates < GATE_THRESHOLDS.closed_to_psi
-        solution = _mixture(self.rows, self.family, psi, n_environments, self.settings.seed)
-        mixture = solution[0]
+        mixture, log_likelihood = self.mixture(n_environments, gates)
         # Towards the shares' mean: a gate fully open leaves no difference to assign rows by.
         centre = np.tensordot(mixture.weights, mixture.coef, axes=1)
-        damped = centre + (1.0 - gates) * (mixture.coef - centre)
-        return replace(mixture, coef=damped), solution[1]
+        damped = replace(mixture, coef=centre + (1.0 - gates) * (mixture.coef - centre))
+        if self.settings.assignment == "hard":
+            return HardPartition(damped), log_likelihood
+        return damped, log_likelihood
 
-    def follow(self, first: Round, taken: int = 0) -> list[Round]:
-        """Take turns from a first one until a selection returns, or there is nothing to do."""
-        turns = [first]
-        while taken + len(turns) < self.settings.max_rounds:
-            support = turns[-1].choice.fit.support
-            gates = turns[-1].choice.fit.gates[self.groups]
-            # The same selection gives the same Psi and environments: from here it repeats.
-            if any(np.array_equal(support, t.choice.fit.support) for t in turns[:-1]):
-                break
-            if first.partition.n_environments == 1 or np.all(gates > GATE_THRESHOLDS.closed_to_psi):
-                break  # nothing to compare, or nothing left to cluster on
-            turns.append(self.turn(*self.cluster(gates, first.partition.n_environments)))
-        return turns
-
-    def turn(self, mixture: MixtureParameters, log_likelihood: float) -> Round:
-        """Fit the gates to the environments of a mixture."""
-        found = fit_invariant(
-            self.rows, self.family, self.groups, mixture, self.settings, literal=self.literal
+    def turn(
+        self, n_environments: int, gates: FloatArray, invariance: float, price: float
+    ) -> Round:
+        """M_c on what the gates leave, then M_p in its environments."""
+        s = self.settings
+        partition, log_likelihood = self.environments(n_environments, gates)
+        problem, environments = environment_problem(
+            self.rows, self.family, self.groups, partition, s.noise, s.penalty
         )
-        support = found.choice.fit.support
-        self.settings.verbose(
-            f"round: {mixture.n_environments} environments, log likelihood {log_likelihood:.4f}, "
-            f"{int(support.sum())} of {len(support)} gates open"
-        )
-        return Round(mixture, log_likelihood, found)
+        problem = replace(problem, invariance=invariance, price=price)
+        return Round(partition, log_likelihood, environments, problem, fit_gates(problem))
 
 
-def _first_mixture(
-    rows: RowSource, family: Family, settings: SearchSettings
-) -> tuple[MixtureParameters, float]:
-    """The mixture on all features; its number of environments by BIC, unless given."""
-    counts = range(1, GATE_THRESHOLDS.most_environments + 1)
-    if settings.n_environments is not None:
-        counts = range(settings.n_environments, settings.n_environments + 1)
-    everything = np.ones(rows.n_features, dtype=bool)
-    fit = partial(_mixture, rows, family, everything, seed=settings.seed)
-    # Clusterings with one, two and three environments do not wait for each other.
-    mixtures: list[tuple[MixtureParameters, float]] = settings.run(fit, counts)
-    return min(mixtures, key=partial(_bic, rows))
-
-
-def _mixture(
-    rows: RowSource, family: Family, columns: BoolArray, n_environments: int, seed: int
-) -> tuple[MixtureParameters, float]:
-    solution = fit_mixture(rows, n_environments, family, columns=columns, seed=seed)
-    return solution.value, float(solution.path[-1])
-
-
-def _bic(rows: RowSource, found: tuple[MixtureParameters, float]) -> float:
-    mixture, mean_log_likelihood = found
-    size = n_parameters(mixture, rows.n_features, tied_variance=True)
-    return bic(mean_log_likelihood * rows.n_rows, size, rows.n_rows)
+def _run(loop: _Loop, combination: tuple[int, float, float]) -> tuple[Round, ...]:
+    """One run of the paper's loop under fixed penalties."""
+    K, invariance, price = combination
+    rounds: list[Round] = []
+    gates = np.zeros(loop.rows.n_features)
+    while len(rounds) < loop.settings.max_rounds:
+        rounds.append(loop.turn(K, gates, invariance, price))
+        fit = rounds[-1].fit
+        gates = fit.gates[loop.groups]
+        # The same selection gives the same Psi and environments: from here it repeats.
+        if any(np.array_equal(fit.support, r.fit.support) for r in rounds[:-1]):
+            break
+        if np.all(gates > OPEN):
+            break  # nothing left to cluster on
+    return tuple(rounds)
