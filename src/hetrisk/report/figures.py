@@ -83,7 +83,7 @@ class Picture:
 def _seen(series: Series, values: Sequence[float]) -> Iterable[float]:
     """Ends of bands, as far as they do not dwarf the points."""
     finite = [abs(v) for v in values if math.isfinite(v)]
-    most = 2.0 * max(finite, default=math.inf)
+    most = 2.0 * max(finite, default=math.inf) if series.joined else math.inf
     return (v for v in (*series.lower, *series.upper) if abs(v) <= most)
 
 
@@ -237,7 +237,7 @@ def reach_picture(
     return Picture(
         "reach",
         "If the world goes further than it did",
-        "Reach: 0 the average environment, 1 the worst one left out, 2 that far again",
+        "Reach",
         unit,
         (),
         tuple(shown),

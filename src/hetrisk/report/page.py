@@ -26,7 +26,7 @@ from hetrisk.report.figures import (
     quality_picture,
     reach_picture,
 )
-from hetrisk.report.labels import brief, count_of, fixed, number, percent, precise, probability
+from hetrisk.report.labels import brief, count_of, fixed, number, percent, precise, probability, tick
 from hetrisk.report.names import CONSTANT, LOG_LOSS, PLAIN, called, constant, untested
 from hetrisk.report.summary import Summary
 from hetrisk.report.svg import Scale, bar, line, mark, picture
@@ -157,6 +157,7 @@ def template(name: str, package: str = "hetrisk.report") -> Template:
         percent=percent,
         precise=precise,
         probability=probability,
+        tick=tick,
         count_of=count_of,
         plain=_plain,
         upper_first=_upper_first,
