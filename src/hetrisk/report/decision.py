@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from hetrisk.core.result import Expected, Forecast, Horizon, Ranked, ReachLine, Tested
+from hetrisk.core.result import ColumnEvidence, Expected, Forecast, Horizon, Ranked, ReachLine, Tested
 from hetrisk.report.labels import brief, count_of, listed, number, percent
 from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
 
@@ -270,6 +270,51 @@ def _as_asked(decision: Decision, f: _Facts) -> Decision:
     if best.candidate != f.chosen.candidate and best.criterion < f.chosen.criterion:
         headline = f"Fitted {f.name}, as asked; {called(best.candidate, f.unit)} erred less."
     return replace(decision, headline=headline)
+
+
+def decide_without_backtest(
+    verdict: str,
+    reason: str,
+    evidence: Sequence[ColumnEvidence],
+    forecast: Forecast,
+    ranking: Sequence[Ranked],
+) -> Decision:
+    """Say what to do where neither time nor environments were named and stable columns sought.
+
+    Parameters
+    ----------
+    verdict, reason, evidence : of a fitted ``StableRegressor`` or ``StableClassifier``.
+    forecast : the error on rows like these, out of fold.
+    ranking : the model fitted.
+    """
+    chosen = next(line for line in ranking if line.chosen)
+    left = [line.column for line in evidence if not line.kept]
+    name = called(chosen.candidate, forecast.unit)
+    headlines = {
+        "columns left out": (
+            f"Use {name}, which leaves {listed([brief(n, 40) for n in left], 4)} out: the rows "
+            "hold groups in which they go with the target in another way."
+        ),
+        "differences stay": (
+            f"Use {name}: the rows hold groups that differ, but leaving columns out would not help."
+        ),
+        "no difference found": f"Use {name}: no groups of rows were found that differ.",
+    }
+    untold = f"Use {name}: there are too few rows to look for groups that differ."
+    whole = Expected(forecast.mean, forecast.lower, forecast.upper)
+    expect = ""
+    if _known(whole):
+        expect = (
+            f"On rows like these it errs {number(whole.mean)} ({forecast.unit}, out of fold; "
+            f"{constant(forecast.unit)} {number(forecast.constant.mean)}); what it errs at another "
+            "time or place is not known until one is named."
+        )
+    action = Action.USE if verdict == "columns left out" else Action.PLAIN
+    headline = headlines.get(verdict, untold)
+    if _known(whole) and whole.mean >= forecast.constant.mean:
+        action = Action.NO_MODEL
+        headline = f"Rely on no model yet: {name} errs no less than {constant(forecast.unit)}."
+    return Decision(action, chosen.candidate, headline, reason, expect, ())
 
 
 def _capital(text: str) -> str:

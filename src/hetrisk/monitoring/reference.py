@@ -1,0 +1,197 @@
+"""What later rows are held against: made from the rows a model was fitted to, stored with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hetrisk.core.drift.columns import Columns, summarise
+from hetrisk.core.drift.rise import Misses, misses
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.report.learned import Sample
+from hetrisk.report.summary import ColumnLine
+
+MOST_LINES = 40  # columns whose slopes are compared: those of most weight
+MOST_LEVELS = 500  # of a column of text that are remembered; with more it is no category
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Summaries of the rows a model was fitted to, and never one of them.
+
+    Attributes
+    ----------
+    names, groups : (p,) numbers the model sees, and the columns of the table they come from.
+    columns : their distributions.
+    levels : of columns of text, the values that occurred.
+    weights : how far each column of the table moves predictions.
+    constant : (K,) mean outcome.
+    misses : residuals over some of the columns; None where there were too few rows.
+    missed, centre : names of these columns, and their means.
+    environments : name and share of each.
+    last_time, period : the last time learned from and the length of a period; NaN without.
+    """
+
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    columns: Columns
+    levels: Mapping[str, tuple[str, ...]]
+    weights: Mapping[str, float]
+    constant: FloatArray
+    misses: Misses | None
+    missed: tuple[str, ...]
+    centre: FloatArray
+    environments: tuple[tuple[str, float], ...] = ()
+    last_time: float = math.nan
+    period: float = math.nan
+
+    def residual_lines(self, X: FloatArray, residual: FloatArray) -> Misses:
+        """Residuals (n, K) of new rows (n, p) over the same columns."""
+        return misses(np.nan_to_num(X[:, self.chosen()]), residual, self.centre)
+
+    def chosen(self) -> list[int]:
+        """Positions of the columns whose slopes are compared."""
+        place = {name: j for j, name in enumerate(self.names)}
+        return [place[name] for name in self.missed]
+
+    def horizon(self, time: FloatArray | None) -> float:
+        """Periods between the last rows learned from and new ones; NaN where it is not known."""
+        if time is None or not np.isfinite(time).any() or not self.period > 0:
+            return math.nan
+        return max((float(np.nanmedian(time)) - self.last_time) / self.period, 1.0)
+
+
+def reference_of(
+    s: Sample, table: pd.DataFrame, lines: Sequence[ColumnLine], period: float = math.nan
+) -> Reference:
+    """Return the reference of a fitted model.
+
+    Parameters
+    ----------
+    s : rows it was fitted to.
+    table : the same rows as they came.
+    lines : the columns with their weights.
+    period : length of a period of time.
+    """
+    order = [line.name for line in lines if line.weight > 0]
+    ranked = sorted(
+        (j for j, group in enumerate(s.groups) if group in order),
+        key=lambda j: order.index(s.groups[j]),
+    )
+    chosen = ranked[: min(MOST_LINES, len(s.X) // 5)]
+    X = np.nan_to_num(s.X[:, chosen])
+    centre = X.mean(axis=0)
+    timed = s.time is not None and np.isfinite(s.time).any()
+    return Reference(
+        names=s.names,
+        groups=s.groups,
+        columns=summarise(s.observed),
+        levels=_levels(table),
+        weights={line.name: line.weight for line in lines},
+        constant=s.y.mean(axis=0),
+        misses=misses(X, s.y - s.predicted, centre) if len(X) > 1 else None,
+        missed=tuple(s.names[j] for j in chosen),
+        centre=centre,
+        environments=_shares(s.environment),
+        last_time=float(np.nanmax(s.time)) if timed and s.time is not None else math.nan,
+        period=period,
+    )
+
+
+def _shares(environment: np.ndarray | None) -> tuple[tuple[str, float], ...]:
+    if environment is None:
+        return ()
+    names, counts = np.unique(environment.astype(str), return_counts=True)
+    return tuple(zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True))
+
+
+def is_text(column: pd.Series) -> bool:
+    """Whether a column holds names rather than numbers or dates."""
+    kinds = pd.api.types
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.categories.to_series()
+    return bool(kinds.is_object_dtype(column.dtype) or kinds.is_string_dtype(column.dtype))
+
+
+def spelled(column: pd.Series) -> pd.Series:
+    """The values of a column that are there, as text without blanks."""
+    held = column[column.notna()].astype(object)
+    text = held.map(lambda value: str(value).strip())
+    return text[text != ""]
+
+
+def _levels(table: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for name, column in table.items():
+        if is_text(column):
+            levels = sorted(set(spelled(column)))
+            # As many values as rows are no categories: the next ones are new by nature.
+            if len(levels) <= min(MOST_LEVELS, len(table) // 4):
+                found[str(name)] = tuple(levels)
+    return found
+
+
+def to_record(r: Reference) -> dict[str, Any]:
+    """Return a reference as fields of ``REFERENCE`` in `hetrisk.modelfile.schema`."""
+    c = r.columns
+    m = r.misses
+    return {
+        "n_rows": c.n_rows,
+        "columns": r.names,
+        "groups": r.groups,
+        **{n: getattr(c, n) for n in ("mean", "sd", "low", "high", "missing", "indicator")},
+        "points": c.points,
+        "cdf": c.cdf,
+        "levels": r.levels,
+        "weights": r.weights,
+        "constant": r.constant,
+        "misses": None if m is None else {**vars(m), "columns": r.missed, "centre": r.centre},
+        "environments": [
+            {"name": name, "n_rows": round(share * c.n_rows), "share": share}
+            for name, share in r.environments
+        ],
+        "last_time": r.last_time,
+        "period": r.period,
+    }
+
+
+def from_record(record: Mapping[str, Any]) -> Reference:
+    """Return the reference of a record."""
+    kept = ("n_rows", "mean", "sd", "low", "high", "missing", "points", "cdf", "indicator")
+    found = record["misses"]
+    lines = None
+    if found is not None:
+        lines = Misses(**{k: v for k, v in found.items() if k not in ("columns", "centre")})
+    return Reference(
+        names=record["columns"],
+        groups=record["groups"],
+        columns=Columns(**{name: record[name] for name in kept}),
+        levels=record["levels"],
+        weights=record["weights"],
+        constant=record["constant"],
+        misses=lines,
+        missed=() if found is None else found["columns"],
+        centre=np.empty(0) if found is None else found["centre"],
+        environments=tuple((e["name"], e["share"]) for e in record["environments"]),
+        last_time=record["last_time"],
+        period=record["period"],
+    )
+
+
+def foretold(m: Misses, loss: float) -> Misses:
+    """The residuals as they were foretold for environments not seen: with more of a loss.
+
+    What was foretold above the error on the rows learned from is counted as noise.
+    """
+    return replace(m, loss=loss, noise=loss - (m.loss - m.noise))
+
+
+def known_columns(r: Reference, present: Sequence[str]) -> BoolArray:
+    """(p,) numbers whose column the new table has."""
+    there = set(present)
+    return np.array([group in there for group in r.groups], dtype=bool)
