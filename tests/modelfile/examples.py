@@ -80,7 +80,15 @@ def reference():
     X[:9, 1] = np.nan
     return {
         "names": COLUMNS,
+        "groups": COLUMNS,
         "columns": summarise(X),
+        "levels": {"site": ("p", "q")},
+        "weights": {"a": 0.5, "b": 0.0, "c": 1.0},
+        "constant": np.zeros(1),
+        "missed": COLUMNS,
+        "centre": np.zeros(3),
+        "last_time": float("nan"),
+        "period": 1.0,
         "misses": misses(rng.normal(size=(50, 3)), rng.normal(size=(50, 1)), np.zeros(3)),
         "environments": ({"name": "p", "share": 0.5}, {"name": "q", "share": 0.5}),
     }

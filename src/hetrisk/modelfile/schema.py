@@ -15,6 +15,8 @@ reference  what later rows are held against
 
 from __future__ import annotations
 
+from typing import Any
+
 from hetrisk.core.drift.columns import Columns
 from hetrisk.core.drift.rise import Misses
 from hetrisk.core.predictor import PARTS, Predictor
@@ -34,6 +36,7 @@ from hetrisk.modelfile.kinds import (
     Labels,
     Many,
     Maybe,
+    Named,
     Number,
     OneOf,
     Plain,
@@ -233,6 +236,16 @@ QUALITY = Record(
         "held_out": Truth(),
     }
 )
+
+
+def wrong_summary(made: dict[str, Any]) -> str:
+    """Say what is wrong between the fields of a summary."""
+    chosen = sum(line.chosen for line in made["ranking"])
+    if made["ranking"] and (chosen != 1 or made["forecast"] is None):
+        return "choose one candidate and foretell its error"
+    return ""
+
+
 SUMMARY = Record(
     {
         "origin": Field(Maybe(ORIGIN), default=None),
@@ -250,7 +263,8 @@ SUMMARY = Record(
         "differences": Field(Many(DIFFERENCE), default=()),
         **dict.fromkeys(("cautions", "advice"), Field(SENTENCES, default=())),
         "quality": Field(Maybe(QUALITY), default=None),
-    }
+    },
+    check=wrong_summary,
 )
 
 # The reference.
@@ -278,13 +292,33 @@ MISSES = Record(
     },
     Misses,
 )
+
+
+def wrong_reference(made: dict[str, Any]) -> str:
+    """Say what is wrong between the fields of a reference."""
+    lines, missed, centre = made["misses"], made["missed"], made["centre"]
+    if lines is None:
+        return ""
+    if not len(lines.line) - 1 == len(missed) == len(centre):
+        return "have a line for each of its columns"
+    return "" if set(missed) <= set(made["names"]) else "have lines of its own columns"
+
+
 REFERENCE = Record(
     {
-        "names": Many(NAME, dim="p"),
+        "names": Many(NAME, dim="p", differ=True),
+        "groups": Many(NAME, dim="p"),
         "columns": COLUMNS,
-        "misses": Field(Maybe(MISSES), default=None),
-        "environments": Field(Many(Record({"name": NAME, "share": SHARE})), default=()),
-    }
+        "levels": Named(Many(NAME)),
+        "weights": Named(FIGURE),
+        "constant": Array("number", ("K",), -LARGEST, LARGEST),
+        "misses": Maybe(MISSES),
+        "missed": Many(NAME, differ=True),
+        "centre": Array("number", ("m",), -LARGEST, LARGEST),
+        "environments": Many(Record({"name": NAME, "share": SHARE})),
+        **dict.fromkeys(("last_time", "period"), FIGURE),
+    },
+    check=wrong_reference,
 )
 RECORDS: dict[str, Kind] = {
     "encoder": ENCODER,

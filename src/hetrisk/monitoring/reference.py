@@ -138,49 +138,14 @@ def _levels(table: pd.DataFrame) -> dict[str, tuple[str, ...]]:
 
 def to_record(r: Reference) -> dict[str, Any]:
     """Return a reference as fields of ``REFERENCE`` in `hetrisk.modelfile.schema`."""
-    c = r.columns
-    m = r.misses
-    return {
-        "n_rows": c.n_rows,
-        "columns": r.names,
-        "groups": r.groups,
-        **{n: getattr(c, n) for n in ("mean", "sd", "low", "high", "missing", "indicator")},
-        "points": c.points,
-        "cdf": c.cdf,
-        "levels": r.levels,
-        "weights": r.weights,
-        "constant": r.constant,
-        "misses": None if m is None else {**vars(m), "columns": r.missed, "centre": r.centre},
-        "environments": [
-            {"name": name, "n_rows": round(share * c.n_rows), "share": share}
-            for name, share in r.environments
-        ],
-        "last_time": r.last_time,
-        "period": r.period,
-    }
+    environments = [{"name": name, "share": share} for name, share in r.environments]
+    return {**vars(r), "environments": environments}
 
 
 def from_record(record: Mapping[str, Any]) -> Reference:
     """Return the reference of a record."""
-    kept = ("n_rows", "mean", "sd", "low", "high", "missing", "points", "cdf", "indicator")
-    found = record["misses"]
-    lines = None
-    if found is not None:
-        lines = Misses(**{k: v for k, v in found.items() if k not in ("columns", "centre")})
-    return Reference(
-        names=record["columns"],
-        groups=record["groups"],
-        columns=Columns(**{name: record[name] for name in kept}),
-        levels=record["levels"],
-        weights=record["weights"],
-        constant=record["constant"],
-        misses=lines,
-        missed=() if found is None else found["columns"],
-        centre=np.empty(0) if found is None else found["centre"],
-        environments=tuple((e["name"], e["share"]) for e in record["environments"]),
-        last_time=record["last_time"],
-        period=record["period"],
-    )
+    environments = tuple((e["name"], e["share"]) for e in record["environments"])
+    return Reference(**{**record, "environments": environments})
 
 
 def foretold(m: Misses, loss: float) -> Misses:

@@ -10,9 +10,7 @@ MOST_NAMES = 4
 SHOWN_PARTS = 5
 
 
-def sentence_of(
-    status: Status, columns: tuple[ColumnCheck, ...], outcome: Outcome | None
-) -> str:
+def sentence_of(status: Status, columns: tuple[ColumnCheck, ...], outcome: Outcome | None) -> str:
     """Return the verdict: what to do, and why."""
     if outcome is not None:
         return _of_outcome(status, outcome)

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from hetrisk.core.result import ColumnEvidence, Expected, Forecast, Horizon, Ranked, ReachLine, Tested
+from hetrisk.core.result import (
+    ColumnEvidence,
+    Expected,
+    Forecast,
+    Horizon,
+    Ranked,
+    ReachLine,
+    Tested,
+)
 from hetrisk.report.labels import brief, count_of, listed, number, percent
 from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
 

@@ -136,7 +136,11 @@ def differences(s: Sample, target: str, lines: Sequence[ColumnLine]) -> tuple[Di
         if not LEAST_ROWS <= inside.sum() < len(inside) - 1:
             continue
         said = sorted(
-            [*_level(s, inside, target), *_shifts(s, inside), *_slopes(s, inside, slopes, residual)],
+            [
+                *_level(s, inside, target),
+                *_shifts(s, inside),
+                *_slopes(s, inside, slopes, residual),
+            ],
             reverse=True,
         )
         if said:
@@ -166,7 +170,9 @@ def _level(s: Sample, inside: BoolArray, target: str) -> Said:
         if abs(gap[k]) < NOTABLE_SHARE:
             return []
         name = brief(s.classes[k], 40)
-        return [(2 * abs(gap[k]), f"{name} in {percent(here)} of rows (elsewhere {percent(there)})")]
+        return [
+            (2 * abs(gap[k]), f"{name} in {percent(here)} of rows (elsewhere {percent(there)})")
+        ]
     y, sd = s.y[:, 0], s.spread
     here, there = y[inside].mean(), y[~inside].mean()
     size = abs(here - there) / sd

@@ -26,7 +26,16 @@ from hetrisk.report.figures import (
     quality_picture,
     reach_picture,
 )
-from hetrisk.report.labels import brief, count_of, fixed, number, percent, precise, probability, tick
+from hetrisk.report.labels import (
+    brief,
+    count_of,
+    fixed,
+    number,
+    percent,
+    precise,
+    probability,
+    tick,
+)
 from hetrisk.report.names import CONSTANT, LOG_LOSS, PLAIN, called, constant, untested
 from hetrisk.report.summary import Summary
 from hetrisk.report.svg import Scale, bar, line, mark, picture
