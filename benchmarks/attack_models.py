@@ -240,7 +240,7 @@ def edited(data: bytes, change: Callable[[dict, dict], None]) -> bytes:
     """Return a file whose records went through ``change``, which also gets the predictor."""
     parts = unpacked(data)
     tree = json.loads(parts["records.json"])
-    change(tree, tree["predictor"]["of"])
+    change(tree, tree["predictor"])
     return packed({**parts, "records.json": json.dumps(tree).encode()})
 
 
@@ -251,11 +251,11 @@ def overflows(data: bytes) -> Iterator[bytes]:
     """
 
     def trees(predictor: dict) -> dict:
-        members = predictor["model"]["members"]
+        members = predictor["predictor"]["members"]
         return next(part for member in members for part in member if part["kind"] == "trees")
 
     for scores in (0, 2, 4, 64, 10_000, 1 << 31, 1 << 62):
-        yield edited(data, lambda tree, p, k=scores: p.update(scores=k))
+        yield edited(data, lambda tree, p, k=scores: p.update(n_scores=k))
         yield edited(data, lambda tree, p, k=scores: trees(p)["base"].update(shape=[k]))
     for width in (0, 2, 4, 1 << 20, 1 << 31, 1 << 62):
         yield edited(data, lambda tree, p, d=width: trees(p).update(n_features=d))
@@ -265,8 +265,8 @@ def overflows(data: bytes) -> Iterator[bytes]:
     yield edited(data, lambda tree, p: p.update(columns=[f"x{j}" for j in range(5_000)]))
     yield edited(data, lambda tree, p: p.update(classes={"kind": "text", "of": ["x", "y"]}))
     yield edited(data, lambda tree, p: trees(p).update(base=trees(p).copy()))
-    yield edited(data, lambda tree, p: p.update(model=copy.deepcopy(tree)))
-    yield edited(data, lambda tree, p: p["model"].update(n_jobs=400, verbose=9))
+    yield edited(data, lambda tree, p: p.update(predictor=copy.deepcopy(tree)))
+    yield edited(data, lambda tree, p: p["predictor"].update(n_jobs=400, verbose=9))
 
 
 def bombs(data: bytes) -> Iterator[bytes]:
@@ -280,15 +280,15 @@ def bombs(data: bytes) -> Iterator[bytes]:
     whole = {"shape": [len(parts["arrays.bin"]) // 8], "at": 0}
 
     def shared(tree: dict, predictor: dict) -> None:
-        line = copy.deepcopy(predictor["model"]["members"][0][0])
-        predictor["model"]["members"] = [[line] * 100] * 1000
+        line = copy.deepcopy(predictor["predictor"]["members"][0][0])
+        predictor["predictor"]["members"] = [[line] * 100] * 1000
 
     def giant(tree: dict, predictor: dict) -> None:
-        predictor["model"]["members"][0][0]["coef"] = {"shape": [1 << 30, 1 << 30], "at": 0}
+        predictor["predictor"]["members"][0][0]["coef"] = {"shape": [1 << 30, 1 << 30], "at": 0}
 
     def repeated(tree: dict, predictor: dict) -> None:
-        predictor["model"]["weight"] = whole
-        predictor["model"]["members"][0][0]["intercept"] = whole
+        predictor["predictor"]["weight"] = whole
+        predictor["predictor"]["members"][0][0]["intercept"] = whole
 
     yield from (edited(data, change) for change in (shared, giant, repeated))
 

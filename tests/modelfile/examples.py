@@ -168,7 +168,7 @@ def edited(data, change):
 
 def part(records, kind):
     """The first part of a kind in the predictor of a file."""
-    members = records["predictor"]["of"]["model"]["members"]
+    members = records["predictor"]["predictor"]["members"]
     return next(part for member in members for part in member if part["kind"] == kind)
 
 

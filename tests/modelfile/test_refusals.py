@@ -40,7 +40,7 @@ def put(kind, /, **items):
 
 def put_in(name, /, **items):
     """Change fields of a record."""
-    return lambda f: edited(f, lambda records: records[name]["of"].update(items))
+    return lambda f: edited(f, lambda records: records[name].update(items))
 
 
 def number(kind, name, value, at=0):
@@ -48,7 +48,7 @@ def number(kind, name, value, at=0):
     return lambda f: with_numbers(f, kind, name, lambda x: x.__setitem__(at, value))
 
 
-TAMPERED = "is damaged or was tampered with"
+TWO = {"shape": [2, 2], "at": 0}
 REFUSED = {
     "empty": (lambda f: b"", "is not a hetrisk model file"),
     "text": (lambda f: b"hello, world", "is not a hetrisk model file"),
@@ -91,14 +91,14 @@ REFUSED = {
     "a class": (put_in("predictor", kind="sklearn.svm.SVR"), "be one of 'numbers', 'labels'"),
     "a field too many": (put_in("predictor", __class__="os"), "not hold '__class__'"),
     "a field gone": (
-        lambda f: edited(f, lambda r: r["predictor"]["of"].pop("target")),
+        lambda f: edited(f, lambda r: r["predictor"].pop("target")),
         "'predictor.target' must be there",
     ),
     "an unknown part": (put("linear", kind="method"), "be one of 'linear', 'level', 'trees'"),
     "a part without a kind": (put("linear", kind=["x"]), "be one of 'linear'"),
     "wrong text": (put_in("predictor", target=3), "'predictor.target' must be text"),
-    "a class count": (put_in("predictor", scores=2), r"must have length 2; got 1"),
-    "true for a number": (put_in("predictor", scores=True), "be a whole number"),
+    "a class count": (put_in("predictor", n_scores=2), r"must have length 2; got 1"),
+    "true for a number": (put_in("predictor", n_scores=True), "be a whole number"),
     "a huge number": (put("linear", origin=10**30), "be a number"),
     "an infinite number": (put("linear", origin="inf"), "be finite"),
     "a missing number": (put("linear", origin="nan"), "not be missing"),
@@ -133,16 +133,18 @@ REFUSED = {
     "other columns": (put("trees", n_features=4), "have length 3; got 4"),
     "time that is not read": (put("trees", uses_time=True), "say how time is read"),
     "a wrong link": (
-        lambda f: edited(f, lambda r: r["predictor"]["of"]["model"].update(link="softmax")),
+        lambda f: edited(f, lambda r: r["predictor"]["predictor"].update(link="softmax")),
         "have the link identity",
     ),
     "weights": (
-        lambda f: edited(f, lambda r: r["predictor"]["of"]["model"].update(members=[])),
+        lambda f: edited(f, lambda r: r["predictor"]["predictor"].update(members=[])),
         "be a list that fits",
     ),
     "misses of other scores": (
-        lambda f: edited(f, lambda r: r["reference"]["of"]["misses"]["line"].update(shape=[2, 2])),
-        r"'reference\.misses\.line' must have length 4; got 2",
+        lambda f: edited(
+            f, lambda r: r["reference"]["reference"]["misses"]["line"].update(shape=[2, 2])
+        ),
+        r"'reference\.reference\.misses\.line' must have length 4; got 2",
     ),
     "deep figures": (
         put_in(
@@ -171,7 +173,7 @@ def test_anything_else_is_refused_with_a_sentence(case, good, tmp_path):
 
 
 def test_a_field_of_a_later_version_is_refused_and_says_whose_it_is(good):
-    later = relabelled(put_in("summary", fairness=1)(good), format=3, hetrisk="0.7.0")
+    later = relabelled(put_in("reference", fairness=1)(good), format=3, hetrisk="0.7.0")
     with pytest.raises(ModelFileError, match=r"written by hetrisk '0\.7\.0' and holds 'fairness'"):
         modelfile.loads(later)
     later = relabelled(put("linear", kind="spline")(good), format=3, hetrisk="0.7.0")
@@ -181,20 +183,21 @@ def test_a_field_of_a_later_version_is_refused_and_says_whose_it_is(good):
 
 def test_a_field_an_earlier_version_did_not_have_takes_its_default(good, monkeypatch):
     added = {**schema.SUMMARY.fields, "fairness": kinds.Field(schema.FIGURE, 2, default=0.5)}
-    monkeypatch.setitem(schema.RECORDS, "summary", kinds.Record(added))
+    record = kinds.Record({"summary": kinds.Record(added)})
+    monkeypatch.setitem(schema.RECORDS, "summary", record)
     assert modelfile.loads(good).summary["fairness"] == 0.5
     monkeypatch.setitem(schema.VERSIONS, "summary", 2)
     newer = modelfile.dumps(deployed())
     assert modelfile.loads(newer).summary["fairness"] == 0.5
-    gone = edited(newer, lambda records: records["summary"]["of"].pop("fairness"))
-    with pytest.raises(ModelFileError, match=r"'summary\.fairness' must be there"):
+    gone = edited(newer, lambda records: records["summary"]["summary"].pop("fairness"))
+    with pytest.raises(ModelFileError, match=r"'summary\.summary\.fairness' must be there"):
         modelfile.loads(gone)
 
 
 @pytest.mark.parametrize("zone", ["dateutil//etc/passwd", "/etc/passwd", "../x", "Europe/../x"])
 def test_a_zone_is_never_the_path_of_a_file(zone):
     good = modelfile.dumps(timed())
-    bad = edited(good, lambda records: records["encoder"]["of"]["time"].update(zone=zone))
+    bad = edited(good, lambda records: records["encoder"]["time"].update(zone=zone))
     with pytest.raises(ModelFileError, match="have its form"):
         modelfile.loads(bad)
 
@@ -206,7 +209,7 @@ def test_classes_and_scores_must_agree():
     with pytest.raises(ModelFileError, match="have length 3; got 2"):
         modelfile.loads(put_in("predictor", classes=fewer)(good))
     with pytest.raises(ModelFileError, match="have length 2; got 3"):
-        modelfile.loads(put_in("predictor", classes=fewer, scores=2)(good))
+        modelfile.loads(put_in("predictor", classes=fewer, n_scores=2)(good))
     with pytest.raises(ModelFileError, match="add to scores that exist"):
         modelfile.loads(number("trees", "output", 3)(good))
     with pytest.raises(ModelFileError, match="lie between"):
@@ -226,7 +229,7 @@ def test_arrays_that_share_their_bytes_are_refused(good):
     """One array that many places name would take its room as often."""
 
     def shared(records):
-        members = records["predictor"]["of"]["model"]["members"]
+        members = records["predictor"]["predictor"]["members"]
         members[1] += [part(records, "trees")] * 50
 
     with pytest.raises(ModelFileError, match="have bytes of its own"):

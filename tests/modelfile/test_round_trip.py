@@ -122,16 +122,13 @@ def test_levels_of_an_interval_lie_within_those_known():
         ({"environment_levels": ("p",)}, "have length 1; got 2"),
         ({"classes": pd.to_datetime(["2020", "2021"])}, "labels must be all text"),
         ({"summary": {"more": 1}}, "no field, or no value, for 'more'"),
-        ({"summary": {**summary(), "verdict": object}}, None),
+        ({"summary": {**summary(), "verdict": object}}, "type is not plain"),
         ({"adaptation": {"sentence": "", "figures": {"m": object()}}}, "object is not plain"),
         ({"predictor": Predictor(((linear(),),), np.array([0.5]))}, "sum to one"),
         ({"predictor": single(linear(2))}, "have length 1; got 2"),
     ],
 )
 def test_what_could_not_be_opened_again_is_not_written(changes, match):
-    if match is None:  # text of anything is text
-        assert "object" in modelfile.loads(modelfile.dumps(deployed(**changes))).summary["verdict"]
-        return
     with pytest.raises(ModelFileError, match=match) as error:
         modelfile.dumps(deployed(**changes))
     assert str(error.value).startswith("the model cannot be written: ")

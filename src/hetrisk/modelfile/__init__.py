@@ -17,12 +17,12 @@ from pathlib import Path
 
 import hetrisk
 from hetrisk import atomic
+from hetrisk.columns.words import quoted
 from hetrisk.modelfile.archive import FORMAT_VERSION, LARGEST_FILE, is_later, pack, unpack
+from hetrisk.modelfile.codec import Reader, Writer
 from hetrisk.modelfile.deployed import Deployed, Intervals
 from hetrisk.modelfile.errors import ModelFileError, NewerModelWarning
-from hetrisk.modelfile.kinds import Reader, Writer
 from hetrisk.modelfile.records import read_records, write_records
-from hetrisk.tables.errors import quoted
 
 __all__ = [
     "FORMAT_VERSION",

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import hetrisk
+from hetrisk.columns.words import quoted
 from hetrisk.modelfile.errors import ModelFileError
-from hetrisk.tables.errors import quoted
 
 FORMAT_VERSION = 3
 LARGEST_FILE = 1 << 30  # a thousand boosted trees of 31 leaves take a three-hundredth of it

@@ -14,10 +14,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pandas as pd
 
+from hetrisk.columns.words import listed, quoted
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.modelfile.errors import ModelFileError
-from hetrisk.tables.errors import TableError, listed, quoted
+from hetrisk.tables.errors import TableError
 from hetrisk.tables.frames import as_pandas
 from hetrisk.tables.time import TimeColumn, read_environment
 
@@ -30,6 +31,9 @@ class Encoder(Protocol):
 
     def transform(self, X: Any) -> FloatArray:
         """(n, d) numbers."""
+
+    def get_feature_names_out(self) -> Any:
+        """(d,) their names."""
 
     def to_record(self) -> dict[str, Any]:
         """Everything it knows, as plain values."""

@@ -11,87 +11,21 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-import hetrisk
+from hetrisk.columns.words import listed
 from hetrisk.modelfile.archive import is_later
-from hetrisk.modelfile.errors import ModelFileError
-from hetrisk.tables.errors import listed, quoted
+from hetrisk.modelfile.codec import Reader, Writer
 
 MOST_ITEMS = 1_000_000  # of one list
 LARGEST_WHOLE = 1 << 62
+LARGEST_PLAIN = 1e300
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _NOTHING: Any = object()
-
-
-class Writer:
-    """Collects the bytes of arrays while records become JSON."""
-
-    def __init__(self) -> None:
-        self.arrays = bytearray()
-
-    def place(self, data: bytes) -> int:
-        """Put bytes among the arrays, and return where they start."""
-        start = len(self.arrays)
-        self.arrays += data
-        self.arrays += bytes(-len(self.arrays) % 8)  # the next one starts at a multiple of 8
-        return start
-
-
-class Reader:
-    """Where reading stands: the place in the file, the dimensions known, the bytes left.
-
-    Parameters
-    ----------
-    arrays : the bytes of all arrays.
-    written : version of hetrisk that wrote the file.
-    """
-
-    def __init__(self, arrays: bytes, written: str) -> None:
-        self.arrays, self.written = arrays, written
-        self.version = 1  # of the record being read
-        self.dims: dict[str, int] = {}
-        self._room = len(arrays)
-        self._path: list[str] = []
-
-    @contextmanager
-    def inside(self, name: str) -> Iterator[None]:
-        """Read within ``name``, which errors then mention."""
-        self._path.append(name)
-        yield
-        self._path.pop()
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Forget, at the end, dimensions that were met inside."""
-        outer = dict(self.dims)
-        yield
-        self.dims = outer
-
-    def need(self, right: bool, what: str) -> None:
-        """Refuse the file unless ``right``; ``what`` says what this place must be."""
-        if not right:
-            place = quoted("".join(self._path).lstrip("."), 80)
-            raise ModelFileError(f"is damaged or was tampered with: {place} must {what}")
-
-    def size(self, name: str | int, size: int) -> None:
-        """Let a dimension be ``size``, or refuse where it is known to be another."""
-        known = self.dims.setdefault(name, size) if isinstance(name, str) else name
-        self.need(size == known, f"have length {known:,}; got {size:,}")
-
-    def take(self, start: Any, size: int) -> bytes:
-        """Return bytes from among the arrays, each of them once."""
-        whole = type(start) is int
-        self.need(whole and 0 <= start <= start + size <= len(self.arrays), "lie inside the file")
-        # Arrays that share their bytes would unfold to more memory than the file takes.
-        self._room -= size
-        self.need(self._room >= 0, "have bytes of its own")
-        return self.arrays[start : start + size]
 
 
 class Kind(ABC):
@@ -105,8 +39,11 @@ class Kind(ABC):
         """Return the value, or refuse it with its place and what it must be."""
         return self._read(node, src)
 
-    @abstractmethod
-    def _write(self, value: Any, out: Writer) -> Any: ...
+    def _write(self, value: Any, out: Writer) -> Any:
+        item = value.item() if isinstance(value, np.generic) else value
+        out.need(type(item) in (str, bool, int, float), f"{type(item).__name__} is not plain")
+        # JSON has no words for numbers that are not finite.
+        return str(item) if type(item) is float and not math.isfinite(item) else item
 
     @abstractmethod
     def _read(self, node: Any, src: Reader) -> Any: ...
@@ -121,9 +58,6 @@ class Text(Kind):
     words: tuple[str, ...] = ()
     pattern: str = ""
 
-    def _write(self, value: Any, out: Writer) -> str:
-        return str(value)
-
     def _read(self, node: Any, src: Reader) -> str:
         src.need(type(node) is str and len(node) <= self.most, "be text, and not too long")
         src.need(not self.words or node in self.words, f"be one of {listed(self.words)}")
@@ -135,9 +69,6 @@ class Text(Kind):
 @dataclass(frozen=True)
 class Truth(Kind):
     """True or false."""
-
-    def _write(self, value: Any, out: Writer) -> bool:
-        return bool(value)
 
     def _read(self, node: Any, src: Reader) -> bool:
         src.need(type(node) is bool, "be true or false")
@@ -152,9 +83,6 @@ class Whole(Kind):
     low: int = 0
     high: int = LARGEST_WHOLE
     dim: str = ""
-
-    def _write(self, value: Any, out: Writer) -> int:
-        return int(value)
 
     def _read(self, node: Any, src: Reader) -> int:
         right = type(node) is int and self.low <= node <= self.high
@@ -173,10 +101,6 @@ class Number(Kind):
     high: float = math.inf
     nan: bool = False
     inf: bool = False
-
-    def _write(self, value: Any, out: Writer) -> float | str:
-        number = float(value)
-        return number if math.isfinite(number) else str(number)
 
     def _read(self, node: Any, src: Reader) -> float:
         plain = NOT_FINITE.get(node) if type(node) is str else node
@@ -236,13 +160,12 @@ class Named(Kind):
     """A mapping from any text to values of one kind."""
 
     of: Kind
-    most: int = 10_000
 
     def _write(self, value: Any, out: Writer) -> dict[str, Any]:
         return {str(name): self.of.write(item, out) for name, item in value.items()}
 
     def _read(self, node: Any, src: Reader) -> dict[str, Any]:
-        src.need(type(node) is dict and len(node) <= self.most, "be named values")
+        src.need(type(node) is dict, "be named values")
         values = {}
         for name, item in node.items():
             with src.inside(f".{name}"):
@@ -253,7 +176,7 @@ class Named(Kind):
 @final
 @dataclass(frozen=True)
 class Plain(Kind):
-    """Text, numbers, true and false, nothing, and tuples and named values of these."""
+    """Text, numbers, true and false, nothing, and lists and named values of these."""
 
     deepest: int = 12
 
@@ -262,22 +185,17 @@ class Plain(Kind):
             return {"of": {str(name): self.write(item, out) for name, item in value.items()}}
         if isinstance(value, (list, tuple)):
             return [self.write(item, out) for item in value]
-        item = value.item() if isinstance(value, np.generic) else value
-        if type(item) is float and not math.isfinite(item):
-            return {"number": str(item)}
-        if item is not None and type(item) not in (str, bool, int, float):
-            raise ModelFileError(
-                f"the model cannot be written: {type(item).__name__} is not plain text or a number"
-            )
-        return item
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"number": str(float(value))}
+        return None if value is None else super()._write(value, out)
 
     def _read(self, node: Any, src: Reader, deep: int = 0) -> Any:
         src.need(deep <= self.deepest, "not be nested so deeply")
         if type(node) is list:
-            return tuple(self._read(item, src, deep + 1) for item in node)
+            return [self._read(item, src, deep + 1) for item in node]
         if type(node) is not dict:
-            right = type(node) is not int or abs(node) < LARGEST_WHOLE
-            src.need(right and (type(node) is not float or math.isfinite(node)), "be a number")
+            large = type(node) in (int, float) and not abs(node) < LARGEST_PLAIN
+            src.need(not large, "be a number")
             return node
         key = next(iter(node), "")
         src.need(len(node) == 1 and key in ("of", "number"), "be plain")
@@ -305,8 +223,8 @@ class Array(Kind):
     def _write(self, value: Any, out: Writer) -> dict[str, Any]:
         array = np.asarray(value)
         plain = np.ascontiguousarray(array, dtype=CODES[self.of])
-        if array.dtype.kind not in "biuf" or not np.array_equal(plain, array, equal_nan=True):
-            raise ModelFileError(f"the model cannot be written: {array.dtype} is not {self.of}")
+        same = array.dtype.kind in "biuf" and np.array_equal(plain, array, equal_nan=True)
+        out.need(same, f"an array of {array.dtype} is not one of {self.of}")
         return {"shape": list(array.shape), "at": out.place(plain.tobytes())}
 
     def _read(self, node: Any, src: Reader) -> np.ndarray:
@@ -341,15 +259,12 @@ class Labels(Kind):
     least: int = 0
 
     def _write(self, value: Any, out: Writer) -> dict[str, Any]:
-        array = np.asarray(value)
-        values = [x.item() if isinstance(x, np.generic) else x for x in array.tolist()]
+        values = [x.item() if isinstance(x, np.generic) else x for x in np.asarray(value).tolist()]
         kinds = {type(item) for item in values} or {str}
         word = next((word for word, kind in LABELS.items() if kinds == {kind}), None)
-        if word is None or array.dtype.kind not in "OUbiuf":
-            raise ModelFileError(
-                "the model cannot be written: labels must be all text, all numbers, or true and "
-                f"false; got {listed(sorted(kind.__name__ for kind in kinds))}"
-            )
+        right = np.asarray(value).dtype.kind in "OUbiuf" and word is not None
+        got = listed(sorted(kind.__name__ for kind in kinds))
+        out.need(right, f"labels must be all text, all numbers, or true and false; got {got}")
         return {"kind": word, "of": values}
 
     def _read(self, node: Any, src: Reader) -> np.ndarray:
@@ -384,28 +299,27 @@ class Record(Kind):
     Attributes
     ----------
     fields : by name.
-    make : builds the value from the fields; written from are the items of a dict, or attributes.
+    make : builds the value from the fields.
     check : says what is wrong with the value made, "" for nothing.
+    parts : the fields of a value, by default its items or attributes.
     """
 
     fields: Mapping[str, Kind | Field]
     make: Callable[..., Any] = dict
-    check: Callable[[Any], str] | None = field(default=None)
+    check: Callable[[Any], str] | None = None
+    parts: Callable[[Any], Mapping[str, Any]] | None = None
 
     def _write(self, value: Any, out: Writer) -> dict[str, Any]:
-        given = value if isinstance(value, Mapping) else vars(value)
+        take = self.parts or (dict if isinstance(value, Mapping) else vars)
         defaults = {name: _field(declared).default for name, declared in self.fields.items()}
-        items = {**defaults, **given}
+        items = {**defaults, **take(value)}
         strange = [name for name in items if name not in self.fields or items[name] is _NOTHING]
-        if strange:
-            raise ModelFileError(
-                f"the model cannot be written: no field, or no value, for {listed(strange)}"
-            )
+        out.need(not strange, f"no field, or no value, for {listed(strange)}")
         return {name: _field(f).kind.write(items[name], out) for name, f in self.fields.items()}
 
     def _read(self, node: Any, src: Reader) -> Any:
         src.need(type(node) is dict, "be a record")
-        _refuse_unknown([name for name in node if name not in self.fields], src)
+        src.refuse_unknown([name for name in node if name not in self.fields])
         with src.scope():
             values = {}
             for name, kind in self.fields.items():
@@ -425,15 +339,13 @@ class OneOf(Kind):
     records: Mapping[str, Record]
 
     def _write(self, value: Any, out: Writer) -> dict[str, Any]:
-        if value.kind not in self.records:
-            raise ModelFileError(f"the model cannot be written: {quoted(value.kind)} has no place")
+        out.need(value.kind in self.records, f"{value.kind} has no place")
         return {"kind": value.kind, **self.records[value.kind].write(value, out)}
 
     def _read(self, node: Any, src: Reader) -> Any:
         kind = node.get("kind") if type(node) is dict else None
         known = type(kind) is str and kind in self.records
-        if not known and is_later(src.written):
-            _refuse_unknown([f"kind {kind}"], src)
+        src.refuse_unknown([] if known or not is_later(src.written) else [f"kind {kind}"])
         src.need(known, f"be one of {listed(self.records)}")
         return self.records[str(kind)].read({k: v for k, v in node.items() if k != "kind"}, src)
 
@@ -447,15 +359,3 @@ def _read_field(declared: Field, node: Any, src: Reader) -> Any:
         src.need(declared.since > src.version, "be there")
         return declared.default
     return declared.kind.read(node, src)
-
-
-def _refuse_unknown(names: list[str], src: Reader) -> None:
-    """Refuse what no field is declared for: of a later version, or of nobody."""
-    if not names:
-        return
-    if is_later(src.written):
-        raise ModelFileError(
-            f"was written by hetrisk {quoted(src.written, 20)} and holds {listed(names)}, which "
-            f"this version ({hetrisk.__version__}) does not know: upgrade hetrisk"
-        )
-    src.need(False, f"not hold {listed(names)}")

@@ -3,7 +3,7 @@
 A new field gets ``Field(kind, since=version, default=...)`` and its record the next version below:
 files of before take the default; versions of before refuse files that hold it, in a sentence. A
 field is never renamed, nor given another meaning. Dimensions: d columns of the predictor, K scores
-of a row (1 for numbers), E known environments; p columns of the table, for what `check` compares.
+of a row (1 for numbers), E known environments; p columns that `check` compares.
 
 =========  ======================================================================================
 encoder    how a table becomes numbers: what each column meant, how time is read
@@ -29,6 +29,7 @@ from hetrisk.core.result import (
     ReachLine,
     Tested,
 )
+from hetrisk.modelfile.deployed import Intervals
 from hetrisk.modelfile.kinds import (
     Array,
     Field,
@@ -45,196 +46,165 @@ from hetrisk.modelfile.kinds import (
     Truth,
     Whole,
 )
-from hetrisk.modelfile.trees import DEEPEST_TREE, MOST_FEATURES, wrong_level, wrong_trees
+from hetrisk.modelfile.trees import DEEPEST_TREE, wrong_level, wrong_trees
+from hetrisk.tables.encoder import TableEncoder
+from hetrisk.tables.time import TimeColumn
 
 VERSIONS = {"encoder": 1, "predictor": 1, "summary": 1, "reference": 1}
-KINDS = ("numbers", "labels")
+MOST_FEATURES = 5_000
 LARGEST = 1e300  # of a number that is added to others: sums of a few stay finite
 
-NAME = Text(10_000)
-SENTENCE = Text(100_000)
+NAME, SENTENCE = Text(10_000), Text(100_000)
 FIGURE = Number(nan=True, inf=True)
 SHARE = Number(0.0, 1.0, nan=True)
 COUNT = Whole(0)
+SENTENCES, PAIRS = Many(SENTENCE), Many(Many(SENTENCE, least=2, most=2))
+
+
+def of(kind: Kind, names: str, **default: Any) -> dict[str, Kind | Field]:
+    """Return fields of one kind; ``default=`` is what they are where nothing is said."""
+    return dict.fromkeys(names.split(), Field(kind, **default) if default else kind)
+
+
+def numbers(*shape: str) -> Array:
+    """Return finite numbers that can be added up."""
+    return Array("number", shape, -LARGEST, LARGEST)
+
+
+def figures(*shape: str) -> Array:
+    """Return numbers that are shown or compared, missing and infinite ones among them."""
+    return Array("number", shape, nan=True, inf=True)
+
+
+# The encoder. A zone is a name of the tz database or an offset: pandas would take a file as well.
+ZONE = r"(?!dateutil)[A-Za-z]*|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z0-9_+-]+){1,2}|(UTC)?[+-]\d\d:?(\d\d)?"
+TIME = Record(
+    of(Whole(1, 1), "version")
+    | of(Text(200), "name form")
+    | of(Text(words=("date", "number", "period")), "kind")
+    | of(Text(words=("", "Q", "M", "W")), "unit")
+    | of(Text(200, pattern=ZONE), "zone"),
+    lambda **fields: TimeColumn.from_record(fields),
+    parts=lambda time: time.to_record(),
+)
+TABLE = Record(
+    of(Plain(), "columns"),
+    lambda columns: TableEncoder.from_record(columns),
+    parts=lambda encoder: {"columns": encoder.to_record()},
+)
+ENCODER = Record(
+    of(Maybe(TABLE), "encoder") | of(Maybe(NAME), "time_name") | of(Maybe(TIME), "time")
+)
 
 # The predictor.
-
 LINEAR = Record(
-    {
-        "coef": Array("number", ("d", "K"), -LARGEST, LARGEST),
-        "intercept": Array("number", ("K",), -LARGEST, LARGEST),
-        "slope": Array("number", ("K",), -LARGEST, LARGEST),
-        "origin": Number(-LARGEST, LARGEST),
-    },
+    {"coef": numbers("d", "K"), "intercept": numbers("K"), "slope": numbers("K")}
+    | of(Number(-LARGEST, LARGEST), "origin"),
     PARTS["linear"],
 )
-LEVEL = Record(
-    {
-        "level": Array("number", ("E", "K"), -LARGEST, LARGEST),
-        "other": Array("number", ("K",), -LARGEST, LARGEST),
-    },
-    PARTS["level"],
-    wrong_level,
-)
+LEVEL = Record({"level": numbers("E", "K"), "other": numbers("K")}, PARTS["level"], wrong_level)
 TREES = Record(
-    {
-        "n_features": Whole(0, MOST_FEATURES, dim="d"),
-        "uses_time": Truth(),
-        "depth": Whole(0, DEEPEST_TREE),
-        "base": Array("number", ("K",), -LARGEST, LARGEST),
-        "root": Array("whole", ("trees",), 0),
-        "output": Array("whole", ("trees",), 0),
-        "feature": Array("whole", ("nodes",), 0),
-        "threshold": Array("number", ("nodes",), inf=True),
-        "left": Array("whole", ("nodes",), 0),
-        "right": Array("whole", ("nodes",), 0),
-        "missing_left": Array("whole", ("nodes",), 0, 1),
-        "value": Array("number", ("nodes",), -LARGEST, LARGEST),
-    },
+    of(Whole(0, MOST_FEATURES, dim="d"), "n_features")
+    | of(Truth(), "uses_time")
+    | of(Whole(0, DEEPEST_TREE), "depth")
+    | of(numbers("K"), "base")
+    | of(Array("whole", ("trees",), 0), "root output")
+    | of(Array("whole", ("nodes",), 0), "feature left right")
+    | of(Array("whole", ("nodes",), 0, 1), "missing_left")
+    | of(Array("number", ("nodes",), inf=True), "threshold")
+    | of(numbers("nodes"), "value"),
     PARTS["trees"],
     wrong_trees,
 )
 PART = OneOf({"linear": LINEAR, "level": LEVEL, "trees": TREES})
 MODEL = Record(
-    {
-        "link": Text(words=("identity", "softmax")),
-        "weight": Array("number", ("members",), 0.0, 1.0),
-        "members": Many(Many(PART, least=1, most=100), dim="members", least=1, most=1_000),
-    },
+    of(Text(words=("identity", "softmax")), "link")
+    | of(Array("number", ("members",), 0.0, 1.0), "weight")
+    | of(Many(Many(PART, least=1, most=100), dim="members", least=1, most=1_000), "members"),
     Predictor,
     lambda made: "" if abs(made.weight.sum() - 1) < 1e-6 else "have weights that sum to one",
 )
-ADAPTATION = Record({"sentence": SENTENCE, "figures": Plain()})
 INTERVALS = Record(
-    {
-        "levels": Array("number", ("levels",), 0.0, 1.0),
-        "horizons": Array("number", ("horizons",), 0.0, LARGEST, nan=True),
-        "quantiles": Array("number", ("horizons", "levels"), 0.0, LARGEST),
-    }
+    of(Array("number", ("levels",), 0.0, 1.0), "levels")
+    | of(Array("number", ("horizons",), 0.0, LARGEST, nan=True), "horizons")
+    | of(Array("number", ("horizons", "levels"), 0.0, LARGEST), "quantiles"),
+    Intervals,
 )
 PREDICTOR = Record(
-    {
-        "kind": Text(words=KINDS),
-        "target": NAME,
-        "columns": Many(NAME, dim="d", most=MOST_FEATURES, differ=True),
-        "scores": Whole(1, 10_000, dim="K"),
-        "classes": Maybe(Labels("K", least=2)),
-        "environment_name": Maybe(NAME),
-        "environment_levels": Many(NAME, dim="E", differ=True),
-        "model": MODEL,
-        "intervals": Maybe(INTERVALS),
-        "adaptation": Maybe(ADAPTATION),
-    }
-)
-
-# The encoder.
-
-# A zone is a name of the tz database or an offset: pandas would also take the path of a file.
-ZONE = r"(?!dateutil)[A-Za-z]*|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z0-9_+-]+){1,2}|(UTC)?[+-]\d\d:?(\d\d)?"
-TIME = Record(
-    {
-        "version": Whole(1, 1),
-        "name": NAME,
-        "kind": Text(words=("date", "number", "period")),
-        "form": Text(200),
-        "unit": Text(words=("", "Q", "M", "W")),
-        "zone": Text(200, pattern=ZONE),
-    }
-)
-ENCODER = Record(
-    {
-        "table": Maybe(Plain()),
-        "time_name": Maybe(NAME),
-        "time": Maybe(TIME),
-    }
+    of(Text(words=("numbers", "labels")), "kind")
+    | of(NAME, "target")
+    | of(Many(NAME, dim="d", most=MOST_FEATURES, differ=True), "columns")
+    | of(Whole(1, 1_000, dim="K"), "n_scores")
+    | of(Maybe(Labels("K", least=2)), "classes")
+    | of(Maybe(NAME), "environment_name")
+    | of(Many(NAME, dim="E", differ=True), "environment_levels")
+    | of(MODEL, "predictor")
+    | of(Maybe(INTERVALS), "intervals")
+    | of(Maybe(Record(of(SENTENCE, "sentence") | of(Plain(), "figures"))), "adaptation")
 )
 
 # The summary.
-
-EXPECTED = Record({"mean": FIGURE, "lower": FIGURE, "upper": FIGURE}, Expected)
+EXPECTED = Record(of(FIGURE, "mean lower upper"), Expected)
 RANKED = Record(
-    {
-        "candidate": NAME,
-        **dict.fromkeys(("mean", "worst", "criterion"), FIGURE),
-        **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), FIGURE),
-        "chosen": Truth(),
-        "note": SENTENCE,
-    },
+    of(NAME, "candidate")
+    | of(FIGURE, "mean worst criterion ratio ratio_low ratio_high")
+    | of(Truth(), "chosen")
+    | of(SENTENCE, "note"),
     Ranked,
 )
 TESTED = Record(
-    {
-        "candidate": NAME,
-        "environment": NAME,
-        "cut": NAME,
-        "horizon": FIGURE,
-        "known": Truth(),
-        "n_rows": COUNT,
-        "error": FIGURE,
-    },
+    of(NAME, "candidate environment cut")
+    | of(FIGURE, "horizon error")
+    | of(Truth(), "known")
+    | of(COUNT, "n_rows"),
     Tested,
 )
 BY_HORIZON = Record(
-    {
-        "horizon": FIGURE,
-        "label": NAME,
-        **dict.fromkeys(("chosen", "plain", "constant"), EXPECTED),
-        "n_environments": COUNT,
-    },
+    of(FIGURE, "horizon")
+    | of(NAME, "label")
+    | of(EXPECTED, "chosen plain constant")
+    | of(COUNT, "n_environments"),
     Horizon,
 )
 FORECAST = Record(
-    {
-        **dict.fromkeys(("mean", "lower", "upper"), FIGURE),
-        **dict.fromkeys(("plain", "constant"), EXPECTED),
-        "by_horizon": Many(BY_HORIZON),
-        "plain_fails_at": FIGURE,
-        "unit": NAME,
-        "n_environments": COUNT,
-    },
+    of(FIGURE, "mean lower upper plain_fails_at")
+    | of(EXPECTED, "plain constant")
+    | of(Many(BY_HORIZON), "by_horizon")
+    | of(NAME, "unit")
+    | of(COUNT, "n_environments"),
     Forecast,
 )
-REACH_LINE = Record(dict.fromkeys(("reach", "chosen", "plain", "constant"), FIGURE), ReachLine)
+REACH_LINE = Record(of(FIGURE, "reach chosen plain constant"), ReachLine)
 EVIDENCE = Record(
-    {
-        "column": NAME,
-        "kept": Truth(),
-        "coefficients": Many(FIGURE),
-        **dict.fromkeys(("p_slope", "p_column", "stability"), SHARE),
-        "reason": SENTENCE,
-    },
+    of(NAME, "column")
+    | of(Truth(), "kept")
+    | of(Many(FIGURE), "coefficients")
+    | of(SHARE, "p_slope p_column stability")
+    | of(SENTENCE, "reason"),
     ColumnEvidence,
 )
-PAIRS = Many(Many(SENTENCE, least=2, most=2))
-SENTENCES = Many(SENTENCE)
 ORIGIN = Record(
-    {
-        **dict.fromkeys(("source", "target", "task"), NAME),
-        "reason": SENTENCE,
-        **dict.fromkeys(("n_rows", "n_columns"), COUNT),
-        **dict.fromkeys(("time", "environment", "weight"), Field(NAME, default="")),
-        **dict.fromkeys(("notes", "left_out"), Field(PAIRS, default=())),
-        "leaks": Field(SENTENCES, default=()),
-        **dict.fromkeys(("command", "version"), Field(SENTENCE, default="")),
-    }
+    of(NAME, "source target task")
+    | of(SENTENCE, "reason")
+    | of(COUNT, "n_rows n_columns")
+    | of(NAME, "time environment weight version", default="")
+    | of(PAIRS, "notes left_out", default=())
+    | of(SENTENCES, "leaks", default=())
+    | of(SENTENCE, "command", default="")
 )
 COLUMN_LINE = Record(
-    {
-        "name": NAME,
-        "weight": FIGURE,
-        "p_slope": SHARE,
-        "slopes": Many(FIGURE, least=2, most=2),
-        "reason": SENTENCE,
-    }
+    of(NAME, "name")
+    | of(FIGURE, "weight")
+    | of(SHARE, "p_slope")
+    | of(Many(FIGURE, least=2, most=2), "slopes")
+    | of(SENTENCE, "reason")
 )
-DIFFERENCE = Record({"environment": NAME, "n_rows": COUNT, "sentences": SENTENCES})
+DIFFERENCE = Record(of(NAME, "environment") | of(COUNT, "n_rows") | of(SENTENCES, "sentences"))
 QUALITY = Record(
-    {
-        "outcome": NAME,
-        **dict.fromkeys(("predicted", "observed", "low", "high"), Many(FIGURE, dim="groups")),
-        "count": Many(COUNT, dim="groups"),
-        "held_out": Truth(),
-    }
+    of(NAME, "outcome")
+    | of(Many(FIGURE, dim="groups"), "predicted observed low high")
+    | of(Many(COUNT, dim="groups"), "count")
+    | of(Truth(), "held_out")
 )
 
 
@@ -247,49 +217,39 @@ def wrong_summary(made: dict[str, Any]) -> str:
 
 
 SUMMARY = Record(
-    {
-        "origin": Field(Maybe(ORIGIN), default=None),
-        "asked": Field(Maybe(NAME), default=None),
-        "reach": Field(FIGURE, default=1.0),
-        "verdict": Field(NAME, default=""),
-        "verdict_reason": Field(SENTENCE, default=""),
-        "ranking": Field(Many(RANKED), default=()),
-        "backtest": Field(Many(TESTED), default=()),
-        "forecast": Field(Maybe(FORECAST), default=None),
-        "reach_curve": Field(Many(REACH_LINE), default=()),
-        "break_even": Field(FIGURE, default=float("inf")),
-        "columns": Field(Many(COLUMN_LINE), default=()),
-        "evidence": Field(Many(EVIDENCE), default=()),
-        "differences": Field(Many(DIFFERENCE), default=()),
-        **dict.fromkeys(("cautions", "advice"), Field(SENTENCES, default=())),
-        "quality": Field(Maybe(QUALITY), default=None),
-    },
+    of(Maybe(ORIGIN), "origin", default=None)
+    | of(Maybe(NAME), "asked", default=None)
+    | of(FIGURE, "reach", default=1.0)
+    | of(NAME, "verdict", default="")
+    | of(SENTENCE, "verdict_reason", default="")
+    | of(Many(RANKED), "ranking", default=())
+    | of(Many(TESTED), "backtest", default=())
+    | of(Maybe(FORECAST), "forecast", default=None)
+    | of(Many(REACH_LINE), "reach_curve", default=())
+    | of(FIGURE, "break_even", default=float("inf"))
+    | of(Many(COLUMN_LINE), "columns", default=())
+    | of(Many(EVIDENCE), "evidence", default=())
+    | of(Many(DIFFERENCE), "differences", default=())
+    | of(SENTENCES, "cautions advice", default=())
+    | of(Maybe(QUALITY), "quality", default=None),
     check=wrong_summary,
 )
 
 # The reference.
-
-ANY = {"nan": True, "inf": True}
 COLUMNS = Record(
-    {
-        "n_rows": COUNT,
-        **dict.fromkeys(("mean", "sd", "low", "high"), Array("number", ("p",), **ANY)),
-        "missing": Array("number", ("p",), 0.0, 1.0),
-        "points": Array("number", ("q", "p"), **ANY),
-        "cdf": Array("number", ("q", "p"), 0.0, 1.0, nan=True),
-        "indicator": Array("truth", ("p",)),
-    },
+    of(COUNT, "n_rows")
+    | of(figures("p"), "mean sd low high")
+    | of(Array("number", ("p",), 0.0, 1.0), "missing")
+    | of(figures("q", "p"), "points")
+    | of(Array("number", ("q", "p"), 0.0, 1.0, nan=True), "cdf")
+    | of(Array("truth", ("p",)), "indicator"),
     Columns,
 )
 MISSES = Record(
-    {
-        "n": COUNT,
-        "products": Array("number", ("z", "z"), **ANY),
-        "line": Array("number", ("z", "K"), **ANY),
-        "loss": FIGURE,
-        "noise": FIGURE,
-        "error": Array("number", ("z", "K"), **ANY),
-    },
+    of(COUNT, "n")
+    | of(FIGURE, "loss noise")
+    | of(figures("z", "z"), "products")
+    | of(figures("z", "K"), "line error"),
     Misses,
 )
 
@@ -305,24 +265,22 @@ def wrong_reference(made: dict[str, Any]) -> str:
 
 
 REFERENCE = Record(
-    {
-        "names": Many(NAME, dim="p", differ=True),
-        "groups": Many(NAME, dim="p"),
-        "columns": COLUMNS,
-        "levels": Named(Many(NAME)),
-        "weights": Named(FIGURE),
-        "constant": Array("number", ("K",), -LARGEST, LARGEST),
-        "misses": Maybe(MISSES),
-        "missed": Many(NAME, differ=True),
-        "centre": Array("number", ("m",), -LARGEST, LARGEST),
-        "environments": Many(Record({"name": NAME, "share": SHARE})),
-        **dict.fromkeys(("last_time", "period"), FIGURE),
-    },
+    of(Many(NAME, dim="p", differ=True), "names")
+    | of(Many(NAME, dim="p"), "groups")
+    | of(COLUMNS, "columns")
+    | of(Named(Many(NAME)), "levels")
+    | of(Named(FIGURE), "weights")
+    | of(numbers("K"), "constant")
+    | of(Maybe(MISSES), "misses")
+    | of(Many(NAME, differ=True), "missed")
+    | of(numbers("m"), "centre")
+    | of(Many(Record(of(NAME, "name") | of(SHARE, "share"))), "environments")
+    | of(FIGURE, "last_time period"),
     check=wrong_reference,
 )
-RECORDS: dict[str, Kind] = {
+RECORDS = {
     "encoder": ENCODER,
     "predictor": PREDICTOR,
-    "summary": SUMMARY,
-    "reference": Maybe(REFERENCE),
+    "summary": Record(of(SUMMARY, "summary")),
+    "reference": Record(of(Maybe(REFERENCE), "reference")),
 }

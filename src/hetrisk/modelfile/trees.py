@@ -7,7 +7,6 @@ import numpy as np
 from hetrisk.core.predictor import LevelPart, TreesPart
 
 DEEPEST_TREE = 128  # every row takes so many steps in every tree
-MOST_FEATURES = 100_000
 
 
 def wrong_level(part: LevelPart) -> str:
