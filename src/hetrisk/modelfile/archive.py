@@ -12,8 +12,7 @@ import io
 import json
 import re
 import zipfile
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import hetrisk
 from hetrisk.columns.words import quoted
@@ -23,19 +22,12 @@ FORMAT_VERSION = 3
 LARGEST_FILE = 1 << 30  # a thousand boosted trees of 31 leaves take a three-hundredth of it
 LARGEST_TEXT = 1 << 24  # JSON unfolds twentyfold
 LABEL, RECORDS, ARRAYS = "hetrisk.json", "records.json", "arrays.bin"
+_EARLY = {"schema.json", "model.json"}  # members of files of 0.1 and 0.2
 _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"(", b"c")
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What a model file holds, before anything is built from it.
-
-    Attributes
-    ----------
-    version : of hetrisk, that wrote it.
-    records : plain JSON.
-    arrays : the bytes of all arrays.
-    """
+class Contents(NamedTuple):
+    """What a file holds: the version of hetrisk that wrote it, plain JSON, bytes of arrays."""
 
     version: str
     records: Any
@@ -44,21 +36,19 @@ class Contents:
 
 def pack(records: Any, arrays: bytes) -> bytes:
     """Return the bytes of a model file."""
-    label = {"format": FORMAT_VERSION, "hetrisk": hetrisk.__version__}
     try:
         text = json.dumps(records, allow_nan=False).encode()
     except ValueError as error:
         raise ModelFileError(f"the model cannot be written: {error}") from None
     for size, most in ((len(text), LARGEST_TEXT), (len(text) + len(arrays), LARGEST_FILE)):
         if size > most:
-            raise ModelFileError(
-                f"the model cannot be written: it takes {size:,} bytes where a model file has room "
-                f"for {most:,}"
-            )
+            room = f"takes {size:,} bytes where a model file has room for {most:,}"
+            raise ModelFileError(f"the model cannot be written: it {room}")
+    label = json.dumps({"format": FORMAT_VERSION, "hetrisk": hetrisk.__version__}).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression=zipfile.ZIP_STORED) as archive:
         # A fixed date: the same model gives the same bytes.
-        for name, data in ((LABEL, json.dumps(label).encode()), (RECORDS, text), (ARRAYS, arrays)):
+        for name, data in ((LABEL, label), (RECORDS, text), (ARRAYS, arrays)):
             archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
     return buffer.getvalue()
 
@@ -113,28 +103,21 @@ def _what_it_is(data: bytes) -> str:
 
 def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
     names = [entry.filename for entry in entries]
-    for early in ("schema.json", "model.json"):
-        if early in names:
-            raise ModelFileError(
-                "was written by an early version of hetrisk, whose files are not opened any more: "
-                "fit the model again"
-            )
+    if _EARLY & set(names):
+        was = "was written by an early version of hetrisk, whose files are not opened any more"
+        raise ModelFileError(f"{was}: fit the model again")
     if sorted(names) != sorted((LABEL, RECORDS, ARRAYS)):
-        if LABEL in names:
-            raise ModelFileError("is damaged: it does not hold the three parts of a model file")
-        raise ModelFileError("is a zip archive, but not a hetrisk model file")
+        ours = "is damaged: it does not hold the three parts of a model file"
+        other = "is a zip archive, but not a hetrisk model file"
+        raise ModelFileError(ours if LABEL in names else other)
     for entry in entries:
         stored = entry.compress_type == zipfile.ZIP_STORED and entry.flag_bits & 0x1 == 0
         if not stored or entry.file_size != entry.compress_size:
-            raise ModelFileError(
-                f"was tampered with: {entry.filename} is compressed or encrypted, which a model "
-                "file never is"
-            )
+            never = "is compressed or encrypted, which a model file never is"
+            raise ModelFileError(f"was tampered with: {entry.filename} {never}")
         if entry.filename != ARRAYS and entry.file_size > LARGEST_TEXT:
-            raise ModelFileError(
-                f"was refused: {entry.filename} takes {entry.file_size:,} bytes, and no model "
-                f"needs more than {LARGEST_TEXT:,}"
-            )
+            most = f"bytes, and no model needs more than {LARGEST_TEXT:,}"
+            raise ModelFileError(f"was refused: {entry.filename} takes {entry.file_size:,} {most}")
 
 
 def _version(label: Any) -> str:
@@ -142,14 +125,11 @@ def _version(label: Any) -> str:
     if not isinstance(label, dict) or type(label.get("format")) is not int:
         raise ModelFileError("is damaged: it does not say which format it has")
     version, written = label["format"], str(label.get("hetrisk", "unknown"))
+    here = f"this version of hetrisk ({hetrisk.__version__})"
     if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"was written by hetrisk {quoted(written, 20)} in format {version}, newer than the "
-            f"format {FORMAT_VERSION} this version ({hetrisk.__version__}) reads: upgrade hetrisk"
-        )
+        what = f"was written by hetrisk {quoted(written, 20)} in format {version}, newer than the"
+        raise ModelFileError(f"{what} format {FORMAT_VERSION} {here} reads: upgrade hetrisk")
     if version < FORMAT_VERSION:
-        raise ModelFileError(
-            f"was written in format {version}, which this version of hetrisk "
-            f"({hetrisk.__version__}) does not read any more: fit the model again"
-        )
+        what = f"was written in format {version}, which {here} does not read any more"
+        raise ModelFileError(f"{what}: fit the model again")
     return written
