@@ -44,7 +44,7 @@ class ParquetPart:
     path: Path
     schema: pa.Schema
     group_rows: tuple[int, ...]
-    stamp: tuple[int, int, int]
+    stamp: tuple[int, int, int, int]
     categories: frozenset[str] = frozenset()
 
     @property
@@ -118,12 +118,13 @@ def _categories(file: pq.ParquetFile) -> frozenset[str]:
     )
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def _stamp(path: Path) -> tuple[int, int, int, int]:
     try:
         state = path.stat()
     except FileNotFoundError as error:
         raise FileNotFoundError(f"file '{path}': the file has vanished.") from error
-    return state.st_mtime_ns, state.st_size, state.st_ino
+    # The time of change too: a tool may put the time of modification back.
+    return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
 
 def _parquet_file(path: Path, place: str) -> pq.ParquetFile:

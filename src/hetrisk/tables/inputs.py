@@ -80,11 +80,12 @@ class Input:
         if self._stamp() != before:
             raise self._changed()
 
-    def _stamp(self) -> tuple[int, int, int] | None:
+    def _stamp(self) -> tuple[int, int, int, int] | None:
         if self.path is None or not self.path.is_file():
             return None
         state = self.path.stat()
-        return state.st_mtime_ns, state.st_size, state.st_ino
+        # The time of change too: a tool may put the time of modification back.
+        return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
     def _changed(self) -> TableError:
         return TableError(f"{self.quoted} was replaced or written to while it was being read")
