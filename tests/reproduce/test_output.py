@@ -216,4 +216,4 @@ def test_wrong_arguments(changes, message, tmp_path):
 def test_the_command_names_every_target():
     from hetrisk.cli.reproduce import TARGETS as names
 
-    assert set(names) == {*TARGETS, "all"}
+    assert set(names) == {*TARGETS, "all", "real"}

@@ -12,6 +12,7 @@ from hetrisk.cli.arguments import check_outputs
 TARGETS = (
     *("table1", "table2", "table3"),
     *("figure-task2vec", "figure-car", "figure-income", "figure-house", "all"),
+    "real",
 )
 PAPER_SEEDS = 10
 QUICK_SEEDS = 2
@@ -21,7 +22,11 @@ Examples:
   hetrisk reproduce table1 --quick
   hetrisk reproduce all --seeds 10 --jobs 2 --out reproduction
   hetrisk reproduce all --redo hrm
+  hetrisk reproduce real --minutes 60 --out real
   HETRISK_DATA=~/data hetrisk reproduce figure-house figure-income figure-car
+
+all is the paper's tables and figures. real is ours: tables drawn by lot, the backtest beside what
+people would do instead. It runs alone, and needs pip install 'hetrisk[real]'.
 
 Every finished case is one line of OUT/records.jsonl. A run that was stopped,
 however it was stopped, goes on where it ended when it is started again on the same folder. The
@@ -53,6 +58,7 @@ cell.
 @click.option("--quick", is_flag=True, help=f"At most {QUICK_SEEDS} draws of each task.")
 @click.option("--methods", metavar="NAME", multiple=True, help="Run this alone (repeatable).")
 @click.option("--redo", metavar="NAME", multiple=True, help="Run this method again (repeatable).")
+@click.option("--minutes", type=float, default=60, show_default=True, help="Time for real.")
 @click.option(
     "--document",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -66,6 +72,7 @@ def reproduce(
     quick: bool,
     methods: tuple[str, ...],
     redo: tuple[str, ...],
+    minutes: float,
     document: Path | None,
 ) -> None:
     """Make the paper's tables and figures again beside ours."""
@@ -77,6 +84,11 @@ def reproduce(
     check_outputs({"--document": document})
     if jobs == 0:
         raise click.BadParameter("must not be 0", param_hint="--jobs")
+    if "real" in targets:
+        if len(targets) > 1:
+            raise click.BadParameter("real runs alone", param_hint="TARGETS")
+        click.echo(str(_real(out, jobs, minutes, document)))
+        return
     for option, names in (("--methods", methods), ("--redo", redo)):
         unknown = sorted(set(names) - set(METHODS))
         if unknown:
@@ -98,3 +110,16 @@ def reproduce(
         message = f"Stopped. Started again with --out {out}, it goes on."
         raise Interrupted(message, interrupt) from None
     click.echo(f"{page}")
+
+
+def _real(out: Path, jobs: int, minutes: float, document: Path | None) -> Path:
+    from hetrisk.cli.app import Interrupted
+    from hetrisk.cli.terminal import error_console
+    from hetrisk.reproduce.real import run_real
+
+    options: dict[str, Any] = {"document": document, "console": error_console()}
+    try:
+        return run_real(out, jobs=jobs, minutes=minutes, **options)
+    except KeyboardInterrupt as interrupt:
+        message = f"Stopped. Started again with --out {out}, it goes on."
+        raise Interrupted(message, interrupt) from None
