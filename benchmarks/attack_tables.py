@@ -1,8 +1,8 @@
 """Attack the command line with hostile tables: every answer must be a result or a sentence.
 
 Tables are drawn at random: odd names and cells, broken quoting and encodings, columns that
-vanish, huge and tiny numbers, every format. Each goes to one command, in this process, a hundred
-to a child. An answer holds if the exit code is a documented one; nothing calls itself a fault of
+vanish, huge and tiny numbers, columns of time and of environments filled with what nobody expects,
+every format. Each goes to one command, in this process, a hundred to a child. An answer holds if the exit code is a documented one; nothing calls itself a fault of
 hetrisk; no control character reaches the terminal; inputs are as they were; and no part of a file
 is left behind. Run it with
 
@@ -16,12 +16,12 @@ import gzip
 import hashlib
 import os
 import random
+import shutil
 import tempfile
 import warnings
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from click.testing import CliRunner
 
@@ -29,7 +29,7 @@ from attacking import in_batches, options
 from hetrisk.cli.app import cli
 
 NAMES = [
-    *("a", "b", "y", "id", "kind", "when", "", " ", "a", "a\u200b", "\u202ey", "y\x1b[31m"),
+    *("a", "b", "y", "id", "kind", "when", "site", "", " ", "a", "a\u200b", "\u202ey", "y\x1b[31m"),
     *("prediction", "probability of x", "=cmd()", "<b>x</b>", "a,b", 'q"q', "é", "🙂", "n" * 300),
     *(
         "1",
@@ -78,26 +78,44 @@ CELLS = [
     ),
     *("=1+1", "<script>", '"', "'", "long " * 200, "9" * 400, "1e", "--", "\x00", "5e-324"),
 ]
-COMMANDS = [("predict", 0.5), ("fit", 0.2), ("check", 0.2), ("report", 0.05), ("compare", 0.05)]
+TIMES = [
+    *("2020-01-01", "2020-13-01", "1.2.2020", "13/01/2020", "2020Q1", "2020-W53", "202001", "1999"),
+    *("2020-01-01T00:00:00+02:00", "99999-01-01", "1e308", "0", "-1", "", "nan", "inf", "x", "٣"),
+    *("0001-01-01", "2262-04-12", "2020M0", "12:30", "1_000", "\x1b[2J", "9" * 400),
+]
+COMMANDS = [("predict", 0.4), ("fit", 0.3), ("check", 0.2), ("adapt", 0.1)]
 BATCH = 100
+KEEP = Path(os.environ["HETRISK_KEEP"]) if "HETRISK_KEEP" in os.environ else None
+Models = dict[str, Path]
 
 
 def table(rng: random.Random) -> tuple[list[str], list[list[str]]]:
     """Names and rows: from nearly sound to nonsense."""
-    width, height = rng.randint(1, 7), rng.choice([0, 1, 3, 12, 30, 60])
-    sound = rng.random() < 0.6
-    names = ["a", "b", "kind", "y"] if sound else [rng.choice(NAMES) for _ in range(width)]
-    rows = []
-    for _ in range(height):
-        a, b = rng.gauss(0, 1), rng.gauss(0, 1)
-        good = [f"{a:.4g}", f"{b:.4g}", rng.choice("pqr"), f"{2 * a - b:.4g}"]
-        rows.append(good if sound else [rng.choice(CELLS) for _ in names])
+    width, height = rng.randint(1, 7), rng.choice([0, 1, 3, 12, 30, 60, 150])
+    sound = rng.random() < 0.7
+    names = list(COLUMNS) if sound else [rng.choice(NAMES) for _ in range(width)]
+    rows = [sound_row(rng) if sound else [rng.choice(CELLS) for _ in names] for _ in range(height)]
     for row in rows:
-        if rng.random() < 0.1:
+        if rng.random() < 0.05:
             row[rng.randrange(len(row))] = rng.choice(CELLS)
-    if sound and rng.random() < 0.4:
+    if sound and rng.random() < 0.3:
         names[rng.randrange(len(names))] = rng.choice(NAMES)
+    if sound and rng.random() < 0.4:  # one column of nothing but surprises
+        column, cells = rng.randrange(len(names)), rng.choice([CELLS, TIMES])
+        few = rng.sample(cells, rng.randint(1, 4))
+        for row in rows:
+            row[column] = rng.choice(few)
     return names, rows
+
+
+COLUMNS = ("a", "b", "kind", "when", "site", "y", "label")
+
+
+def sound_row(rng: random.Random) -> list[str]:
+    a, b, year = rng.gauss(0, 1), rng.gauss(0, 1), rng.randint(2001, 2012)
+    kind, site = rng.choice("pqr"), rng.choice(["north", "south", "east", "west"])
+    label = rng.choice(["no", "yes"]) if a > 0 else "yes"
+    return [f"{a:.4g}", f"{b:.4g}", kind, f"{year}-06-01", site, f"{2 * a - b:.4g}", label]
 
 
 def as_text(names: list[str], rows: list[list[str]], rng: random.Random) -> bytes:
@@ -159,34 +177,36 @@ def write(folder: Path, rng: random.Random) -> Path:
 
 
 def arguments(command: str, data: Path, model: Path, out: Path, rng: random.Random) -> list[str]:
-    target = rng.choice(["y"] * 5 + NAMES)
+    target = rng.choice(["y"] * 4 + ["label"] * 3 + NAMES)
+    column = rng.choice([*COLUMNS, *NAMES])
     given = {
         "predict": ["predict", model, data],
         "fit": ["fit", data, "--target", target],
         "check": ["check", model, data],
-        "report": ["report", model, data, "--out", out],
-        "compare": ["compare", data, "--target", target, "--environment", rng.choice(NAMES)],
+        "adapt": ["adapt", model, data, "--out", out],
     }[command]
     extra = {
-        "predict": [["--out", out], ["--id", rng.choice(NAMES)], ["--json"], []],
+        "predict": [["--out", out], ["--id", column], ["--json"], ["--flag"], ["--interval"]],
         "fit": [
             ["--out", out],
             ["--report", out],
             ["--json"],
-            ["--features", rng.choice(NAMES)],
-            ["--drop", rng.choice(NAMES)],
-            ["--category", rng.choice(NAMES)],
+            ["--features", column],
+            ["--drop", column],
+            ["--category", column],
             ["--task", "regression"],
             ["--task", "classification"],
-            ["--environment", rng.choice(NAMES)],
-            ["--hint", rng.choice(NAMES)],
+            *([["--environment", "site"]] * 4),
+            *([["--time", "when"]] * 4),
+            ["--environment", column],
+            ["--time", column],
+            ["--weight", column],
             ["--encoding", rng.choice(["latin-1", "utf-16", "x"])],
         ],
-        "check": [["--json"], []],
-        "report": [[]],
-        "compare": [["--json"], []],
+        "check": [["--json"], ["--report", out], ["--quiet"]],
+        "adapt": [["--json"]],
     }[command]
-    for more in rng.sample(extra, k=min(len(extra), rng.randint(0, 2))):
+    for more in rng.sample(extra, k=min(len(extra), rng.randint(0, 3))):
         given = [*given, *more]
     return [str(part) for part in given]
 
@@ -196,20 +216,25 @@ def digest(path: Path) -> str:
     return hashlib.sha256(b"".join(f.read_bytes() for f in files if f.is_file())).hexdigest()
 
 
-def attempt(model: Path, rng: random.Random) -> tuple[str, str, str]:
+def attempt(models: Models, rng: random.Random) -> tuple[str, str, str]:
     """One table, one command: its name, what became of it, and what is wrong with that."""
     command = rng.choices(*zip(*COMMANDS, strict=True))[0]
+    model = models[rng.choice(list(models))]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         data = write(folder, rng)
         before = digest(data), digest(model)
-        out = folder / rng.choice(["out.csv", "out.parquet", "out", data.name])
+        out = folder / rng.choice(["out.csv", "out.parquet", "out", "out.html", data.name])
         given = arguments(command, data, model, out, rng)
         result = CliRunner().invoke(cli, given)
         wrong = faults(result, folder)
         if (digest(data), digest(model)) != before:
             wrong.append("an input was changed")
         said = f"{given}\n{result.stderr[-600:]}"
+        if wrong and KEEP is not None:
+            kept = KEEP / f"{abs(hash(said))}{data.suffix}"
+            (shutil.copytree if data.is_dir() else shutil.copy)(data, kept)
+            said += f"\nkept as {kept}"
         return command, f"exit {result.exit_code}", "\n".join([*wrong, said]) if wrong else ""
 
 
@@ -230,24 +255,27 @@ def faults(result: object, folder: Path) -> list[str]:
     return wrong
 
 
-def batch(model: Path, seed: int, count: int) -> str:
+def batch(models: Models, seed: int, count: int) -> str:
     warnings.simplefilter("ignore")
     rng = random.Random(seed)
-    told = [attempt(model, rng) for _ in range(count)]
+    told = [attempt(models, rng) for _ in range(count)]
     return "done\n" + "\x1e".join("\x1f".join(part) for part in told)
 
 
-def sound_model(folder: Path) -> Path:
-    rng = np.random.default_rng(0)
-    a, b = rng.normal(size=(2, 120))
-    frame = pd.DataFrame({"a": a, "b": b, "kind": rng.choice(list("pqr"), 120), "y": 2 * a - b})
+def sound_models(folder: Path) -> Models:
+    rng = random.Random(0)
+    frame = pd.DataFrame([sound_row(rng) for _ in range(400)], columns=list(COLUMNS))
     frame.to_csv(folder / "train.csv", index=False)
-    model = folder / "m.hetrisk"
-    result = CliRunner().invoke(
-        cli, ["fit", str(folder / "train.csv"), "--target", "y", "--out", str(model)]
-    )
-    assert result.exit_code == 0, result.stderr
-    return model
+    ways = {
+        "numbers": ["-t", "y", "--drop", "label", "--time", "when", "--environment", "site"],
+        "labels": ["-t", "label", "--drop", "y", "--environment", "site"],
+        "alone": ["-t", "y", "--drop", "label"],
+    }
+    for name, way in ways.items():
+        given = ["fit", folder / "train.csv", *way, "--out", folder / name]
+        result = CliRunner().invoke(cli, [str(part) for part in given])
+        assert result.exit_code == 0, result.stderr
+    return {name: folder / name for name in ways}
 
 
 def main() -> int:
@@ -255,7 +283,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         os.environ["TMPDIR"] = place
         tempfile.tempdir = place
-        return in_batches(given, BATCH, partial(batch, sound_model(Path(place))), Path(place))
+        return in_batches(given, BATCH, partial(batch, sound_models(Path(place))), Path(place))
 
 
 if __name__ == "__main__":
