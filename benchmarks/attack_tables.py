@@ -2,11 +2,13 @@
 
 Tables are drawn at random: odd names and cells, broken quoting and encodings, columns that
 vanish, huge and tiny numbers, columns of time and of environments filled with what nobody expects,
-every format. Each goes to one command, in this process, a hundred to a child. An answer holds if the exit code is a documented one; nothing calls itself a fault of
-hetrisk; no control character reaches the terminal; inputs are as they were; and no part of a file
-is left behind. Run it with
+every format. Each goes to one command, in this process, a hundred to a child. An answer holds if
+the exit code is a documented one; nothing calls itself a fault of hetrisk; no control character
+reaches the terminal; inputs are as they were; and no part of a file is left behind. Run it with
 
     python benchmarks/attack_tables.py --count 5000 --out tables.json
+
+HETRISK_KEEP names a folder for the tables that did not hold.
 """
 
 from __future__ import annotations

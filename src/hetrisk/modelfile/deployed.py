@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -18,25 +18,13 @@ from hetrisk.columns.words import listed, quoted
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.modelfile.errors import ModelFileError
+from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError
 from hetrisk.tables.frames import as_pandas
 from hetrisk.tables.time import TimeColumn, read_environment
 
 NUMBERS, LABELS = "numbers", "labels"
 NUMBERS_AT_ONCE = 1 << 24  # features and scores of the rows that are predicted in one go
-
-
-class Encoder(Protocol):
-    """What turns a table into the predictor's columns (`hetrisk.tables.TableEncoder`)."""
-
-    def transform(self, X: Any) -> FloatArray:
-        """(n, d) numbers."""
-
-    def get_feature_names_out(self) -> Any:
-        """(d,) their names."""
-
-    def to_record(self) -> dict[str, Any]:
-        """Everything it knows, as plain values."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +77,7 @@ class Deployed:
     target: str
     predictor: Predictor
     columns: tuple[str, ...]
-    encoder: Encoder | None = None
+    encoder: TableEncoder | None = None
     time_name: str | None = None
     time: TimeColumn | None = None
     environment_name: str | None = None
@@ -106,7 +94,7 @@ class Deployed:
         model: Any,
         *,
         target: str = "y",
-        encoder: Encoder | None = None,
+        encoder: TableEncoder | None = None,
         time: TimeColumn | None = None,
         summary: Mapping[str, Any] | None = None,
         reference: Mapping[str, Any] | None = None,
