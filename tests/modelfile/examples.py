@@ -82,7 +82,6 @@ def reference():
         "names": COLUMNS,
         "groups": COLUMNS,
         "columns": summarise(X),
-        "levels": {"site": ("p", "q")},
         "weights": {"a": 0.5, "b": 0.0, "c": 1.0},
         "constant": np.zeros(1),
         "missed": COLUMNS,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,10 +18,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DATA = click.Path(path_type=Path)
 OUTPUT = click.Path(path_type=Path)
-SEED = click.IntRange(0, 2**32 - 1)
 DECIMAL_MARKS = {"point": ".", "comma": ","}
 DRAWN_ROWS = 20_000  # of a table too large for memory, where a sample is enough
-SECONDS_TO_ANSWER = 10  # for a dask scheduler
 
 
 def _text_encoding(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -94,7 +91,10 @@ def column_options(command: F) -> F:
                 help="A number or a class? 'auto' decides from the target, and says so.",
             ),
             click.option(
-                *("--features", "-f"), multiple=True, metavar="COL", help="Use only these columns."
+                *("--feature", "--features", "-f", "features"),
+                multiple=True,
+                metavar="COL",
+                help="Use only these columns.",
             ),
             click.option(
                 *("--drop", "-d"), multiple=True, metavar="COL", help="Do not use this column."
@@ -103,11 +103,19 @@ def column_options(command: F) -> F:
                 "--category", multiple=True, metavar="COL", help="Numbers here are names."
             ),
             click.option(
+                "--number", multiple=True, metavar="COL", help="What looks like names are numbers."
+            ),
+            click.option(
                 "--decimal",
                 type=click.Choice(list(DECIMAL_MARKS)),
                 callback=lambda ctx, parameter, value: DECIMAL_MARKS.get(value),
                 help="The decimal mark, where the numbers do not show it: is 1,234 a little "
                 "over 1?",
+            ),
+            click.option(
+                "--dayfirst/--monthfirst",
+                default=None,
+                help="Is 01/02/2020 the first of February, or the second of January?",
             ),
         ],
     )
@@ -195,24 +203,3 @@ def _same_file(place: Path, source: Path) -> bool:
     if source.is_dir():
         return any(_same_file(place, part) for part in source.rglob("*") if part.is_file())
     return source.exists() and place.samefile(source)
-
-
-@contextmanager
-def dask_client(address: str | None) -> Iterator[Any]:
-    """Connect to a dask scheduler for the time of a fit; None without an address."""
-    if address is None:
-        yield None
-        return
-    from hetrisk.tables import TableError
-
-    try:
-        from dask.distributed import Client
-    except ImportError:
-        raise TableError("--dask needs dask: pip install 'hetrisk[dask]'") from None
-    try:
-        client = Client(address, timeout=SECONDS_TO_ANSWER)
-    except (OSError, ValueError, TypeError) as error:
-        message = f"no dask scheduler answers there ({str(error) or type(error).__name__})."
-        raise click.BadParameter(message, param_hint="--dask") from None
-    with client:
-        yield client

@@ -12,24 +12,25 @@ from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, read, reading_opt
 
 if TYPE_CHECKING:
     import pandas as pd
-    from sklearn.pipeline import Pipeline
 
-    from hetrisk.tables.predictions import Predictions
+    from hetrisk.cli.predictions import Predictions
+    from hetrisk.modelfile import Deployed
 
+WRITTEN = (".csv", ".parquet", ".pq")
 EPILOG = """
 \b
 Examples:
   hetrisk predict houses.hetrisk new.csv
   hetrisk predict houses.hetrisk new.csv --id house --out predictions.csv
-  hetrisk predict houses.hetrisk new.csv --flag
+  hetrisk predict houses.hetrisk new.csv --interval --flag
   hetrisk predict patients.hetrisk new.parquet --probabilities --json
   hetrisk predict shops.hetrisk shops/ --out predictions.parquet    a folder, a piece at a time
 
-The columns may come in any order. Columns the model does not use may be absent, and extra ones are
-ignored. A category the model never saw counts as a rare one; a missing value is filled in as it was
-when fitting; text where a number should be is an error that names the row. Rows with a value (or a
-prediction) outside what the model learned from, by more than a tenth of that range, are counted in
-a note.
+The columns may come in any order, and extra ones are ignored. A category the model never saw counts
+as the mean of all; a missing value is filled in as it was when fitting; text where a number should
+be is an error that names the row. Rows with a value outside what the model learned from, by more
+than a tenth of that range, are counted in a note. Cells are written as they are: open a CSV from
+strangers in a spreadsheet with care.
 """
 
 
@@ -39,6 +40,7 @@ a note.
 @click.option("--out", "-o", type=OUTPUT, metavar="FILE", help="Write here (.csv or .parquet).")
 @click.option("--id", "label", metavar="COL", help="Copy this column beside the predictions.")
 @click.option("--probabilities", is_flag=True, help="Add the probability of each class.")
+@click.option("--interval", is_flag=True, help="Add an interval that holds 90 % of outcomes.")
 @click.option(
     "--flag", is_flag=True, help="Add a column that names what lies outside what was learned."
 )
@@ -50,6 +52,7 @@ def predict(
     out: Path | None,
     label: str | None,
     probabilities: bool,
+    interval: bool,
     flag: bool,
     as_json: bool,
     encoding: str,
@@ -60,21 +63,26 @@ def predict(
     Predictions go to the terminal as CSV, in the order of the rows, or to a file with --out.
     """
     check_outputs({"--out": out}, data, model)
+    if out is not None and not out.suffix.lower().endswith(WRITTEN) and out.suffix:
+        raise click.BadParameter(
+            f"predictions are written as CSV or Parquet; '{out.suffix}' is neither.",
+            param_hint="--out",
+        )
+    from hetrisk.cli.opening import open_model
+    from hetrisk.cli.predictions import Predictions, write_predictions
     from hetrisk.cli.terminal import progress, say_notes
     from hetrisk.tables.large import is_large, pieces
-    from hetrisk.tables.predictions import Predictions, write_predictions
 
-    pipeline = open_model(model)
-    if probabilities and pipeline[0].description_.task != "classification":
-        raise click.UsageError(
-            "--probabilities needs a model of classes; this one predicts numbers."
-        )
+    deployed = open_model(model)
+    _check_wishes(deployed, probabilities, interval)
     large = is_large(data)
     if large and as_json and out is None:
         raise click.UsageError("--json needs --out when the data is read in pieces.")
     table = None if large else read(data, encoding, delimiter)
     frames = pieces(data, encoding, delimiter) if table is None else [table.frame]
-    predictions = Predictions(pipeline, frames, label=label, probabilities=probabilities, flag=flag)
+    predictions = Predictions(
+        deployed, frames, label=label, probabilities=probabilities, interval=interval, flag=flag
+    )
     with progress("predicting"):
         if out is not None:
             write_predictions(predictions, out)
@@ -88,27 +96,14 @@ def predict(
         say_notes(predictions.notes if large else [])  # those of a table in pieces come last
 
 
-def open_model(path: Path) -> Pipeline:
-    """Open a model file, and refuse one that was not fitted from a table."""
-    import warnings
-
-    from sklearn.pipeline import Pipeline
-
-    from hetrisk import modelfile
-    from hetrisk.cli.terminal import progress, say_notes
-    from hetrisk.tables import TableEncoder
-    from hetrisk.tables.errors import quoted
-
-    with progress("opening the model"), warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", modelfile.NewerModelWarning)
-        pipeline = modelfile.load(path)
-    say_notes(note.message for note in told)
-    first = pipeline.steps[0][1] if isinstance(pipeline, Pipeline) else pipeline
-    if not isinstance(first, TableEncoder) or "description_" not in vars(first):
-        raise modelfile.ModelFileError(
-            f"{quoted(path.name)} was not fitted from a table by 'hetrisk fit': use it from Python"
+def _check_wishes(deployed: Deployed, probabilities: bool, interval: bool) -> None:
+    if probabilities and deployed.classes is None:
+        raise click.UsageError(
+            "--probabilities needs a model of classes; this one predicts numbers."
         )
-    return pipeline
+    if interval and (deployed.classes is not None or deployed.intervals is None):
+        why = "predicts classes" if deployed.classes is not None else "was not backtested"
+        raise click.UsageError(f"--interval: the model {why}, and has no intervals.")
 
 
 def _print_json(predictions: Predictions, out: Path | None, shown: list[pd.DataFrame]) -> None:
@@ -116,7 +111,7 @@ def _print_json(predictions: Predictions, out: Path | None, shown: list[pd.DataF
 
     record: dict[str, Any] = {
         "rows": predictions.rows,
-        "notes": [{"column": note.column, "note": note.text} for note in predictions.notes],
+        "notes": predictions.notes,
         "out": None if out is None else str(out),
     }
     for frame in shown:

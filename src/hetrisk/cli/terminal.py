@@ -109,7 +109,7 @@ def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(words(cell, 80)) for cell in row))
     # A title of the table's own would be wrapped to the width of the table.
-    return Group(Text(title, style="bold"), table)
+    return Group(Text(title, style="bold"), table) if title else Group(table)
 
 
 def say_notes(notes: Iterable[object], *, every: bool = False) -> None:

@@ -268,7 +268,6 @@ REFERENCE = Record(
     of(Many(NAME, dim="p", differ=True), "names")
     | of(Many(NAME, dim="p"), "groups")
     | of(COLUMNS, "columns")
-    | of(Named(Many(NAME)), "levels")
     | of(Named(FIGURE), "weights")
     | of(numbers("K"), "constant")
     | of(Maybe(MISSES), "misses")

@@ -17,7 +17,6 @@ from hetrisk.report.learned import Sample
 from hetrisk.report.summary import ColumnLine
 
 MOST_LINES = 40  # columns whose slopes are compared: those of most weight
-MOST_LEVELS = 500  # of a column of text that are remembered; with more it is no category
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,6 @@ class Reference:
     ----------
     names, groups : (p,) numbers the model sees, and the columns of the table they come from.
     columns : their distributions.
-    levels : of columns of text, the values that occurred.
     weights : how far each column of the table moves predictions.
     constant : (K,) mean outcome.
     misses : residuals over some of the columns; None where there were too few rows.
@@ -40,7 +38,6 @@ class Reference:
     names: tuple[str, ...]
     groups: tuple[str, ...]
     columns: Columns
-    levels: Mapping[str, tuple[str, ...]]
     weights: Mapping[str, float]
     constant: FloatArray
     misses: Misses | None
@@ -66,15 +63,12 @@ class Reference:
         return max((float(np.nanmedian(time)) - self.last_time) / self.period, 1.0)
 
 
-def reference_of(
-    s: Sample, table: pd.DataFrame, lines: Sequence[ColumnLine], period: float = math.nan
-) -> Reference:
+def reference_of(s: Sample, lines: Sequence[ColumnLine], period: float = math.nan) -> Reference:
     """Return the reference of a fitted model.
 
     Parameters
     ----------
     s : rows it was fitted to.
-    table : the same rows as they came.
     lines : the columns with their weights.
     period : length of a period of time.
     """
@@ -91,7 +85,6 @@ def reference_of(
         names=s.names,
         groups=s.groups,
         columns=summarise(s.observed),
-        levels=_levels(table),
         weights={line.name: line.weight for line in lines},
         constant=s.y.mean(axis=0),
         misses=misses(X, s.y - s.predicted, centre) if len(X) > 1 else None,
@@ -110,30 +103,11 @@ def _shares(environment: np.ndarray | None) -> tuple[tuple[str, float], ...]:
     return tuple(zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True))
 
 
-def is_text(column: pd.Series) -> bool:
-    """Whether a column holds names rather than numbers or dates."""
-    kinds = pd.api.types
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.cat.categories.to_series()
-    return bool(kinds.is_object_dtype(column.dtype) or kinds.is_string_dtype(column.dtype))
-
-
 def spelled(column: pd.Series) -> pd.Series:
     """The values of a column that are there, as text without blanks."""
     held = column[column.notna()].astype(object)
     text = held.map(lambda value: str(value).strip())
     return text[text != ""]
-
-
-def _levels(table: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    found = {}
-    for name, column in table.items():
-        if is_text(column):
-            levels = sorted(set(spelled(column)))
-            # As many values as rows are no categories: the next ones are new by nature.
-            if len(levels) <= min(MOST_LEVELS, len(table) // 4):
-                found[str(name)] = tuple(levels)
-    return found
 
 
 def to_record(r: Reference) -> dict[str, Any]:

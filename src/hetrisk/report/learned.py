@@ -106,12 +106,13 @@ def column_weights(s: Sample) -> dict[str, float]:
     rows = np.sort(order[np.linspace(0, len(order) - 1, min(len(order), WEIGHED_ROWS)).astype(int)])
     weights = {}
     for group, members in s.members().items():
-        part = s.X[np.ix_(rows, members)]
+        cells = np.ix_(rows, np.array(members))
+        part = s.X[cells]
         ranks = np.lexsort(part.T)
         changed = s.X.copy()
         exchanged = np.empty_like(part)
         exchanged[ranks] = part[np.roll(ranks, len(ranks) // 2)]
-        changed[np.ix_(rows, members)] = exchanged
+        changed[cells] = exchanged
         if np.array_equal(exchanged, part, equal_nan=True):
             weights[group] = 0.0
             continue
@@ -224,7 +225,7 @@ def cautions(
 ) -> tuple[str, ...]:
     """Return what is better said before it hurts."""
     weight = {line.name: line.weight for line in lines}
-    return tuple([*_all_but_constant(s), *_outgrown(s, weight), *_bends(ranking, unit)])
+    return (*_all_but_constant(s), *_outgrown(s, weight), *_bends(ranking, unit))
 
 
 def _all_but_constant(s: Sample) -> list[str]:

@@ -43,7 +43,8 @@ def decision_of(record: Mapping[str, Any]) -> Decision:
             record["ranking"],
         )
     names = ("ranking", "backtest", "forecast", "reach_curve")
-    return decide(*(record[name] for name in names), asked=record["asked"])
+    ranking, backtest, forecast, curve = (record[name] for name in names)
+    return decide(ranking, backtest, forecast, curve, record["asked"])
 
 
 def _items(value: Any) -> Mapping[str, Any]:

@@ -1,0 +1,243 @@
+"""Hold new rows against a deployed model: the one function of this package."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hetrisk.core.drift.rise import rise
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.result import Expected, Forecast
+from hetrisk.modelfile import Deployed
+from hetrisk.monitoring.columns import Unseen, check_columns
+from hetrisk.monitoring.findings import Check, Outcome, Part, status_of
+from hetrisk.monitoring.reference import Reference, foretold, from_record, spelled
+from hetrisk.monitoring.words import sentence_of
+from hetrisk.report.names import LOG_LOSS
+from hetrisk.tables import TableError
+from hetrisk.tables.encoding import cells_in, places_of
+from hetrisk.tables.frames import as_pandas
+
+LEAST_ROWS_A_LINE = 5  # rows a slope, below which only level and the rest are told apart
+MOST_NEW = 5  # new levels that are named
+CERTAIN = 1e-6  # log loss of a class that was given no probability at all is bounded by this
+
+
+def check(deployed: Deployed, frame: Any, y: Any = None) -> Check:
+    """Compare new rows with what a model was told to expect.
+
+    Parameters
+    ----------
+    deployed : a model opened with `hetrisk.modelfile.load`.
+    frame : new rows, as ``deployed.predict`` takes them.
+    y : (n,) their targets, where known; NaN or None marks those that are not.
+
+    Returns
+    -------
+    Check
+        Its ``status`` is 0 (as expected), 3 (look: columns in use moved, or the error is above its
+        band by no more than chance explains) or 4 (the error is beyond its band, or predicting
+        the mean errs less).
+
+    Examples
+    --------
+    ``hetrisk.monitoring.check(hetrisk.modelfile.load("houses.hetrisk"), new_rows)``
+    """
+    if deployed.reference is None:
+        raise TableError("the model holds nothing to check new rows against: fit it again")
+    table = as_pandas(frame)
+    if not len(table):
+        raise TableError("the table has no rows")
+    reference = from_record(deployed.reference)
+    rows = deployed.inputs(table)
+    columns = check_columns(reference, observed(deployed, table), unseen(deployed, table))
+    outcome = None
+    labelled = np.zeros(len(table), dtype=bool) if y is None else ~np.asarray(pd.isna(y))
+    if labelled.any():
+        targets = outcomes(deployed, np.asarray(y)[labelled])
+        scores = deployed.predictor.predict(rows)[labelled]
+        when = _time(deployed, table[labelled])
+        outcome = _outcome(deployed, reference, rows.X[labelled], targets, scores, when)
+    status = status_of(columns, outcome)
+    return Check(
+        status=status,
+        sentence=sentence_of(status, columns, outcome),
+        n_rows=len(table),
+        n_reference=reference.columns.n_rows,
+        columns=columns,
+        environments=_new_environments(deployed, reference, table),
+        outcome=outcome,
+    )
+
+
+def observed(deployed: Deployed, table: pd.DataFrame) -> FloatArray:
+    """(n, p) the model's numbers, NaN where the table holds no value."""
+    encoder: Any = deployed.encoder
+    if encoder is None:
+        return table[list(deployed.columns)].to_numpy(dtype=float, na_value=np.nan)
+    frame = encoder.encoding_.matched(table)
+    places = places_of(frame)
+    parts = [column.observed(cells_in(frame, places, column.name)) for column in encoder.columns_]
+    return np.hstack(parts)
+
+
+def unseen(deployed: Deployed, table: pd.DataFrame) -> Unseen:
+    """Return levels of categories that did not occur before, and the share of their rows."""
+    encoder: Any = deployed.encoder
+    if encoder is None:
+        return {}
+    frame = encoder.encoding_.matched(table)
+    places, found = places_of(frame), {}
+    for column in (column for column in encoder.columns_ if column.kind == "category"):
+        codes, levels = cells_in(frame, places, column.name).levels()
+        strange = [code for code, level in enumerate(levels) if not column.knows(level)]
+        share = float(np.isin(codes, strange).mean())
+        found[column.name] = (tuple(levels[code] for code in strange[:MOST_NEW]), share)
+    return found
+
+
+def outcomes(deployed: Deployed, y: np.ndarray) -> FloatArray:
+    """(n, K) numbers, or one column a class of zeros and ones."""
+    if deployed.classes is None:
+        return np.asarray(y, dtype=float)[:, None]
+    position = {str(label): k for k, label in enumerate(deployed.classes)}
+    strange = sorted({str(label) for label in y} - set(position))
+    if strange:
+        raise TableError(f"the target holds classes the model does not know: {strange[0]!r}")
+    codes = np.array([position[str(label)] for label in y])
+    return np.eye(len(position))[codes]
+
+
+def losses(y: FloatArray, scores: FloatArray, unit: str) -> FloatArray:
+    """(n,) squared errors, or log losses."""
+    if unit == LOG_LOSS:
+        return -np.log(np.maximum(np.sum(y * scores, axis=1), CERTAIN))
+    squares: FloatArray = np.sum((y - scores) ** 2, axis=1)
+    return squares
+
+
+def _outcome(
+    deployed: Deployed,
+    reference: Reference,
+    X: FloatArray,
+    y: FloatArray,
+    scores: FloatArray,
+    when: FloatArray | None,
+) -> Outcome:
+    forecast: Forecast = deployed.summary["forecast"]
+    expected, label = _expected(forecast, reference.horizon(when))
+    loss = losses(y, scores, forecast.unit)
+    plain = losses(y, np.broadcast_to(reference.constant, y.shape), forecast.unit)
+    error, standard_error = _in_unit(loss, forecast.unit)
+    parts: tuple[Part, ...] = ()
+    risen, total = error > expected.mean, math.nan
+    if risen and reference.misses is not None:
+        total, parts = _taken_apart(reference, X, y - scores, expected, forecast.unit)
+    return Outcome(
+        unit=forecast.unit,
+        n_rows=len(y),
+        error=error,
+        standard_error=standard_error,
+        expected=expected,
+        horizon=label,
+        constant=_in_unit(plain, forecast.unit)[0],
+        worse_than_mean=_z(loss - plain),
+        rise=total,
+        parts=parts,
+    )
+
+
+def _expected(forecast: Forecast, horizon: float) -> tuple[Expected, str]:
+    """What was foretold for rows so many periods ahead, and the horizon in words."""
+    whole = Expected(forecast.mean, forecast.lower, forecast.upper)
+    if not forecast.by_horizon or math.isnan(horizon):
+        return whole, ""
+    later = [h for h in forecast.by_horizon if h.horizon >= horizon - 0.5]
+    nearest = later[0] if later else forecast.by_horizon[-1]
+    return nearest.chosen, nearest.label
+
+
+def _in_unit(loss: FloatArray, unit: str) -> tuple[float, float]:
+    """Mean loss in its unit, and its standard error (delta method)."""
+    mean = float(loss.mean())
+    error = float(loss.std(ddof=1) / math.sqrt(len(loss))) if len(loss) > 1 else math.inf
+    if unit == LOG_LOSS:
+        return mean, error
+    root = math.sqrt(mean)
+    return root, error / (2 * root) if root > 0 else 0.0
+
+
+def _z(difference: FloatArray) -> float:
+    """Mean over its standard error; 0 where a single row cannot tell."""
+    n, mean = len(difference), float(difference.mean())
+    error = float(difference.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
+    if error == 0.0:
+        return math.copysign(math.inf, mean) if mean else 0.0
+    return mean / error
+
+
+def _taken_apart(
+    r: Reference, X: FloatArray, residual: FloatArray, expected: Expected, unit: str
+) -> tuple[float, tuple[Part, ...]]:
+    """Parts of the rise of squared error above the one foretold, as shares of it."""
+    assert r.misses is not None
+    # What log loss was foretold says nothing of squares: there the rows learned from are the start.
+    squares = r.misses.loss if unit == LOG_LOSS else expected.mean**2
+    before, now = foretold(r.misses, squares), r.residual_lines(X, residual)
+    found = rise(before, now)
+    if not found.total > 0:
+        return found.total, ()
+    d, share = len(r.missed), 1 / found.total
+    if len(X) < LEAST_ROWS_A_LINE * (d + 1):
+        rest = found.total - found.level
+        return found.total, (
+            Part("level", "", found.level * share, found.p_level),
+            Part("rest", "", rest * share, math.nan),
+        )
+    slopes = [
+        Part("slope", name, float(part) * share, min(float(p) * d, 1.0))
+        for name, part, p in zip(r.missed, found.slopes, found.p_slopes, strict=True)
+    ]
+    return found.total, (
+        Part("level", "", found.level * share, found.p_level),
+        *slopes,
+        Part("place", "", found.place * share, math.nan),
+        Part("rest", "", found.noise * share, math.nan),
+    )
+
+
+def _time(deployed: Deployed, table: pd.DataFrame) -> FloatArray | None:
+    if deployed.time is None or deployed.time_name not in table.columns:
+        return None
+    return np.asarray(deployed.time.read(table[deployed.time_name]), dtype=float)
+
+
+def _new_environments(
+    deployed: Deployed, reference: Reference, table: pd.DataFrame
+) -> tuple[tuple[str, float], ...]:
+    name = deployed.environment_name
+    if name is None or name not in table.columns:
+        return ()
+    known = {label for label, _ in reference.environments}
+    shares = spelled(table[name]).value_counts() / len(table)
+    return tuple((str(k), float(v)) for k, v in shares.items() if str(k) not in known)
+
+
+def targets_of(deployed: Deployed, table: pd.DataFrame) -> np.ndarray | None:
+    """Return the target column of a table, NaN or None in rows without; None where it has none."""
+    from hetrisk.tables import read_target
+
+    if deployed.target not in [str(name) for name in table.columns]:
+        return None
+    labels = deployed.classes is not None
+    values = np.full(len(table), None if labels else np.nan, dtype=object if labels else float)
+    if table[deployed.target].isna().all():
+        return values
+    task = "classification" if labels else "regression"
+    target = read_target(table, deployed.target, task)
+    known: BoolArray = target.known
+    values[known] = target.values
+    return values
