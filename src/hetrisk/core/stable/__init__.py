@@ -1,0 +1,1 @@
+"""Stable columns: propose, test, dispose. The whole decision stands in `decision`."""

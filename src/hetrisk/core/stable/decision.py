@@ -1,0 +1,245 @@
+"""Which columns leave: the whole decision, on moments and p-values alone.
+
+The currency is the loss in environments, X_t = mean_e L_e + t (worst L_e - mean_e L_e), t the
+reach: the average environment at 0, the worst one seen at 1, and as far again for each further 1.
+L_e is the mean squared error in environment e of the model that all rows give. What a set of
+columns still moves between environments is its *regret*: what that model loses, in the environment
+where it loses most, against the environment's own.
+
+A column whose slope moves is not for that reason one to leave out. Of a cause with slopes that
+differ the mean slope is the best answer at every reach, and without the column everything it
+explained is lost; of an effect of the target, of a copy, or of a column by which rows were
+selected, it is the column that moved. So a set leaves only where that lowers X_t, or where each of
+its columns is itself another, given those that stay, in some environments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.named_numbers import Budget
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+from hetrisk.core.stable.evidence import Evidence, MomentEvidence, of_several
+from hetrisk.core.stable.regressions import Regressions, risk_at, standard_sums
+
+# The two numbers that decide. A level of 1 % for every test: conventional. A fifth of the regret:
+# what is left when a curve meets another distribution of the columns, measured on designs with
+# selection; half of it loses these, twice as much leaves columns in that move.
+LEVEL = 0.01
+SHARE_LEFT = 0.2
+
+# Weights of the regret, beside the error, by which columns are left out one after the other.
+WEIGHTS: Budget[tuple[float, ...]] = (1.0, 16.0, 256.0)
+
+NO_DIFFERENCE = "no difference"
+PAYS = "pays"
+MOVED = "moved"
+STAYS = "stays"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What leaves, and the numbers it rests on.
+
+    Attributes
+    ----------
+    support : (d,) columns that stay.
+    why : "no difference" (H0 of one regression is not rejected), "pays" (leaving lowers X_t),
+        "moved" (the columns that leave moved, not y), or "stays".
+    p_slopes : of H0: y given all columns has one regression everywhere.
+    p_columns : (d,) of H0: a column, given those that stay, is the same everywhere; NaN where this
+        was not asked.
+    risk, risk_plain : X_t of the set proposed, and of all columns, relative to the variance of y.
+    regret_left : of the set proposed, relative to that of all columns; NaN where none was.
+    proposed : (d,) the set that was weighed, whether it leaves or not.
+    """
+
+    support: BoolArray
+    why: str
+    p_slopes: float
+    p_columns: FloatArray
+    risk: float
+    risk_plain: float
+    regret_left: float
+    proposed: BoolArray
+
+
+def stable_columns(
+    moments: Moments, reach: float, keep: BoolArray | None = None, n_targets: int = 1
+) -> BoolArray:
+    """(d,) columns that stay, from the moments (K, ...) of (X, y) in known environments.
+
+    Tests are those of `MomentEvidence`: noise is taken to be normal. With rows at hand call
+    `decide` with `RowEvidence`.
+    """
+    d = moments.mean.shape[-1] - n_targets
+    kept = np.zeros(d, dtype=bool) if keep is None else keep
+    moments = _held(moments)
+    if len(moments.weight) < 2 or kept.all():
+        return np.ones(d, dtype=bool)
+    sums = standard_sums(moments, n_targets)
+    evidence = MomentEvidence(sums, n_targets)
+    return decide(sums, evidence, reach, np.arange(d), kept).support
+
+
+def decide(
+    sums: FloatArray,
+    evidence: Evidence,
+    reach: float,
+    groups: IntArray,
+    keep: BoolArray,
+    level: float = LEVEL,
+) -> Decision:
+    """Propose, test, dispose.
+
+    Parameters
+    ----------
+    sums : (K, q, q) of z z' in each environment, z = (1, x, y) standardised.
+    evidence : the tests.
+    reach : t in X_t.
+    groups : (d,) columns of one group stay or leave together.
+    keep : (d,) columns that never leave.
+    level : of each test.
+    """
+    d = len(groups)
+    everything = np.ones(d, dtype=bool)
+    full = Regressions.on(sums, everything)
+    plain = full.losses()
+    risk_plain = float(risk_at(plain.pooled, reach))
+    free = [np.flatnonzero(groups == g) for g in np.unique(groups) if not keep[groups == g].any()]
+    nothing = Decision(
+        everything, STAYS, 1.0, np.full(d, np.nan), risk_plain, risk_plain, np.nan, everything
+    )
+
+    # 1. Is there anything to explain? H0: y given all columns has one regression everywhere.
+    p = evidence.slopes(everything)
+    nothing = replace(nothing, p_slopes=p)
+    if p > level:
+        return replace(nothing, why=NO_DIFFERENCE)
+
+    # 2. Propose: the cheapest set that stays with next to no regret.
+    regret = float(plain.regret)
+    if regret <= 0.0:
+        return nothing
+    least = SHARE_LEFT * regret
+    settled: Callable[[Regressions], bool] = lambda fit: bool(fit.losses().regret <= least)
+    candidates = [fit for fit in _by_cost(_paths(full, free)) if settled(fit)]
+    proposed = _cheapest(candidates, free, settled)
+    if proposed is None:
+        return nothing
+    losses = proposed.losses()
+    weighed = replace(
+        nothing,
+        proposed=proposed.support,
+        risk=float(risk_at(losses.pooled, reach)),
+        regret_left=float(losses.regret) / regret,
+    )
+
+    # 3. Dispose: it leaves what it leaves out if that lowers the loss, in the mean environment and
+    #    at the reach asked for.
+    lower = weighed.risk < risk_plain
+    if lower and losses.cost < plain.cost:
+        return replace(weighed, support=proposed.support, why=PAYS)
+
+    # 4. Or if the columns moved, not y, and that lowers it at the reach,
+    ask = _Moved(full, free, evidence, settled, level)
+    moved = ask(proposed) if lower else None
+    if moved is None and evidence.noise() <= level:
+        # 5. or leaves y one regression everywhere. Where the noise of y given all columns is the
+        #    same everywhere, y answers to them in another way: a cause's slope moved.
+        same: Callable[[Regressions], bool] = lambda fit: (
+            settled(fit) and evidence.slopes(fit.support) > level
+        )
+        one = _cheapest(candidates, free, same)
+        moved = None if one is None else ask(one)
+    p_columns = ask.p_columns
+    if moved is None:
+        return replace(weighed, p_columns=p_columns)
+    return replace(weighed, support=moved, proposed=moved, why=MOVED, p_columns=p_columns)
+
+
+def _paths(full: Regressions, free: list[IntArray]) -> list[Regressions]:
+    """Sets met when groups are left out one by one, the least of error and weighted regret first."""
+    met: dict[bytes, Regressions] = {}
+    for weight in WEIGHTS:
+        fit, left = full, list(free)
+        while left:
+            losses = fit.losses_without(left)
+            best = int(np.argmin(losses.cost + weight * losses.regret))
+            fit = fit.without(left.pop(best))
+            met.setdefault(fit.support.tobytes(), fit)
+    return list(met.values())
+
+
+def _by_cost(fits: list[Regressions]) -> list[Regressions]:
+    return sorted(fits, key=lambda fit: float(fit.losses().cost))
+
+
+def _cheapest(
+    candidates: list[Regressions], free: list[IntArray], passes: Callable[[Regressions], bool]
+) -> Regressions | None:
+    """The first that passes, then whatever may return to it, what helps most first."""
+    fit = next((fit for fit in candidates if passes(fit)), None)
+    while fit is not None:
+        out = [columns for columns in free if not fit.support[columns].any()]
+        back = _by_cost([_with(fit, columns) for columns in out]) if len(out) > 1 else []
+        larger = next((wider for wider in back if passes(wider)), None)
+        if larger is None:
+            return fit
+        fit = larger
+    return None
+
+
+def _with(fit: Regressions, columns: IntArray) -> Regressions:
+    support = fit.support.copy()
+    support[columns] = True
+    return Regressions.on(fit.gram, support)
+
+
+class _Moved:
+    """Whether the columns that a set leaves out are themselves another; what was found of each."""
+
+    def __init__(
+        self,
+        full: Regressions,
+        free: list[IntArray],
+        evidence: Evidence,
+        settled: Callable[[Regressions], bool],
+        level: float,
+    ) -> None:
+        self.full, self.free, self.evidence = full, free, evidence
+        self.settled, self.level = settled, level
+        self.p_columns = np.full(len(full.support), np.nan)
+
+    def __call__(self, fit: Regressions) -> BoolArray | None:
+        """(d,) the set, or a larger one to which those that did not move returned; or None."""
+        while True:
+            out = [columns for columns in self.free if not fit.support[columns].any()]
+            p = [self._p_value(columns, fit) for columns in out]
+            still = [group for group, value in zip(out, p, strict=True) if value > self.level]
+            if not still:
+                return fit.support
+            if len(still) == len(out):
+                return None
+            wider = _with(fit, np.concatenate(still))
+            if self.settled(wider):
+                fit = wider
+                continue
+            # Of several weak effects some are too weak to be seen to move; a cause would be missed.
+            left, missed = (float(fit.losses().cost - f.losses().cost) for f in (self.full, wider))
+            return fit.support if missed <= SHARE_LEFT * left else None
+
+    def _p_value(self, columns: IntArray, fit: Regressions) -> float:
+        p = of_several([self.evidence.column(int(j), fit.support) for j in columns])
+        self.p_columns[columns] = p
+        return p
+
+
+def _held(moments: Moments) -> Moments:
+    """Environments that hold rows."""
+    some = moments.weight > 0
+    return Moments(moments.weight[some], moments.mean[some], moments.scatter[some])

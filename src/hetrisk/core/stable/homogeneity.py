@@ -1,0 +1,163 @@
+"""Is a regression the same in all environments? Tests, as functions of arrays.
+
+Each says its null hypothesis, its statistic and where it is from. Rows are independent given the
+columns; noise may depend on them (all standard errors are robust). A weight counts rows: weight 2
+is the row twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import chi2
+from scipy.stats import f as fisher
+
+from hetrisk.core.numerics.floors import MOST_LEVERAGE, SINGULAR, TINY
+from hetrisk.core.numerics.rows import FloatArray, IntArray
+
+
+def slopes_differ(
+    X: FloatArray, y: FloatArray, environments: IntArray, weight: FloatArray | None = None
+) -> float:
+    """p-value of H0: the regression of y on (1, x) is the same in all environments.
+
+    With b_e the least squares coefficients (p of them) of environment e and V_e their covariance,
+    robust to noise of any size (HC3, MacKinnon and White 1985),
+
+        Q_e = (b_e - b)' V_e^-1 (b_e - b),   b = (sum_e V_e^-1)^-1 sum_e V_e^-1 b_e
+
+    is Hotelling's T^2 with n_e - p degrees of freedom; each is brought to the chi-squared variable
+    of the same tail probability, and their sum has (K - 1) p degrees of freedom. It is Chow's test
+    (1960) without his assumption of one variance, and holds its level from four rows a coefficient
+    on. Environments with fewer than p + 3 rows take no part.
+
+    Parameters
+    ----------
+    X : (n, d) columns, d >= 0.
+    y : (n,) target.
+    environments : (n,) codes 0, 1, ...; negative for none.
+    weight : (n,) counts of rows; None for one each.
+    """
+    fits = [f for f in _fits(X, y, environments, weight) if f is not None]
+    if len(fits) < 2:
+        return 1.0
+    p = X.shape[1] + 1
+    precision = np.stack([np.linalg.pinv(v, rcond=SINGULAR, hermitian=True) for _, v, _ in fits])
+    coef, rows = np.stack([b for b, _, _ in fits]), np.array([n for _, _, n in fits])
+    total, each = precision.sum(axis=0), (precision @ coef[..., None])[..., 0].sum(axis=0)
+    gap = coef - np.linalg.pinv(total, rcond=SINGULAR, hermitian=True) @ each
+    q = np.maximum(np.einsum("ki,kij,kj->k", gap, precision, gap), 0.0)
+    tail = fisher.sf(q * (rows - p) / (p * (rows - 1)), p, rows - p)
+    return float(chi2.sf(chi2.isf(np.maximum(tail, TINY), p).sum(), (len(fits) - 1) * p))
+
+
+def each_slope_differs(
+    X: FloatArray, y: FloatArray, environments: IntArray, weight: FloatArray | None = None
+) -> FloatArray:
+    """(d,) p-values of H0: given the others, the slope of a column is the same in all environments.
+
+    Cochran's Q (1954) of the slopes with the errors of `slopes_differ`, chi-squared with K - 1
+    degrees of freedom.
+    """
+    fits = [f for f in _fits(X, y, environments, weight) if f is not None]
+    if len(fits) < 2:
+        return np.ones(X.shape[1])
+    coef = np.stack([b for b, _, _ in fits])[:, 1:]
+    variance = np.stack([np.diag(v) for _, v, _ in fits])[:, 1:]
+    # A slope without an error belongs to a column that never varies there: it says nothing.
+    precision = np.where(variance > TINY, 1.0 / np.maximum(variance, TINY), 0.0)
+    total = precision.sum(axis=0)
+    centre = (precision * coef).sum(axis=0) / np.where(total > 0, total, 1.0)
+    freedom = np.maximum((precision > 0).sum(axis=0) - 1, 1)
+    p_values: FloatArray = chi2.sf((precision * (coef - centre) ** 2).sum(axis=0), freedom)
+    return p_values
+
+
+def spreads_differ(
+    residual: FloatArray, environments: IntArray, weight: FloatArray | None = None
+) -> float:
+    """p-value of H0: residuals are as large in all environments.
+
+    Welch's analysis of variance (1951) of the absolute residuals, after Levene (1960): it asks for
+    no normal noise and for no common spread of the absolute residuals.
+    """
+    w = np.ones(len(residual)) if weight is None else weight
+    size, held = np.abs(residual), environments >= 0
+    codes, K = environments[held], int(environments.max(initial=-1)) + 1
+    n, total = (np.bincount(codes, v[held], K) for v in (w, w * size))
+    square = np.bincount(codes, (w * size**2)[held], K)
+    some = n > 2.0
+    if some.sum() < 2:
+        return 1.0
+    n, mean = n[some], total[some] / n[some]
+    variance = np.maximum(square[some] - n * mean**2, 0.0) / (n - 1.0)
+    # Residuals that are all alike, as of an exact fit, are as large as each other up to rounding.
+    precision = n / np.maximum(variance, SINGULAR * mean.max() ** 2 + TINY)
+    k = len(n)
+    centre = precision @ mean / precision.sum()
+    between = precision @ (mean - centre) ** 2 / (k - 1)
+    spare = ((1.0 - precision / precision.sum()) ** 2 / (n - 1.0)).sum() / (k**2 - 1)
+    return float(fisher.sf(between / (1.0 + 2 * (k - 2) * spare), k - 1, 1.0 / (3.0 * spare)))
+
+
+def noise_differs(
+    X: FloatArray, y: FloatArray, environments: IntArray, weight: FloatArray | None = None
+) -> float:
+    """p-value of H0: the noise of y about each environment's own regression is as large in all.
+
+    `spreads_differ` of residuals over the root of one less leverage.
+    """
+    w = np.ones(len(y)) if weight is None else weight
+    residual, codes = np.zeros(len(y)), np.full(len(y), -1)
+    for k in range(int(environments.max(initial=-1)) + 1):
+        own = np.flatnonzero(environments == k)
+        if w[own].sum() < X.shape[1] + 4:
+            continue
+        _, left, leverage, _ = _least_squares(X[own], y[own], w[own])
+        residual[own], codes[own] = left / np.sqrt(1.0 - leverage), k
+    return spreads_differ(residual, codes, weight)
+
+
+def column_differs(
+    X: FloatArray, column: FloatArray, environments: IntArray, weight: FloatArray | None = None
+) -> float:
+    """p-value of H0: the column, given others X, has one regression and one noise everywhere.
+
+    The smaller p-value of `slopes_differ` and of `spreads_differ` of the residuals of the pooled
+    regression, doubled (Bonferroni). Of an effect of y, or of a column that rows were selected by,
+    it is this that moves between environments; of a cause whose slope moves it is not.
+    """
+    w = np.ones(len(column)) if weight is None else weight
+    residual = _least_squares(X, column, w)[1]
+    slopes = slopes_differ(X, column, environments, weight)
+    return min(1.0, 2.0 * min(slopes, spreads_differ(residual, environments, weight)))
+
+
+def _fits(
+    X: FloatArray, y: FloatArray, environments: IntArray, weight: FloatArray | None
+) -> list[tuple[FloatArray, FloatArray, float] | None]:
+    """Coefficients, their robust covariance and rows of each environment; None where too few."""
+    w = np.ones(len(y)) if weight is None else weight
+    fits: list[tuple[FloatArray, FloatArray, float] | None] = []
+    for k in range(int(environments.max(initial=-1)) + 1):
+        own = np.flatnonzero(environments == k)
+        rows = float(w[own].sum())
+        if rows < X.shape[1] + 4:
+            fits.append(None)
+            continue
+        coef, residual, leverage, influence = _least_squares(X[own], y[own], w[own])
+        scores = influence * (residual / (1.0 - leverage) * np.sqrt(w[own]))[:, None]
+        fits.append((coef, scores.T @ scores, rows))
+    return fits
+
+
+def _least_squares(
+    X: FloatArray, y: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Coefficients (p,), residuals (n,), leverage of one row (n,) and its influence (n, p)."""
+    Z = np.column_stack([np.ones(len(X)), X])
+    gram = Z.T @ (w[:, None] * Z)
+    inverse = np.linalg.pinv(gram, rcond=SINGULAR, hermitian=True)
+    influence = Z @ inverse
+    coef = inverse @ (Z.T @ (w * y))
+    leverage = np.clip((influence * Z).sum(axis=1), 0.0, MOST_LEVERAGE)
+    return coef, y - Z @ coef, leverage, influence

@@ -1,0 +1,170 @@
+"""Least squares on a set of columns, pooled and in every environment, and what it loses there.
+
+All of it follows from the sums G_e of z z' over the rows of environment e, z = (1, x, y). A set is
+reached by leaving groups of columns out of a larger one, which costs a small solve for each group:
+with A the inverse of x'x on the set and g the columns that leave,
+
+    coef' = coef - A_.g A_gg^-1 coef_g,   rss' = rss + coef_g' A_gg^-1 coef_g,
+    A' = A - A_.g A_gg^-1 A_g. .
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.numerics.floors import HALF_A_ROW, NEARLY_SINGULAR, TINY
+from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.named_numbers import Constant
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
+
+# Of the environments, that the worst are taken of: an extreme of many is a matter of their number.
+WORST_SHARE: Constant[float] = 0.1
+
+
+def mean_and_worst(losses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean of the losses (..., K) over environments, and that of the worst tenth of these.
+
+    A tenth of K environments is a fraction of one where K is below ten, and then it is the worst;
+    between whole numbers the last one counts in part, so that environments split in two leave the
+    answer much as it was.
+    """
+    K = losses.shape[-1]
+    share = np.clip(max(WORST_SHARE * K, 1.0) - np.arange(K), 0.0, 1.0)
+    worst = -np.sort(-losses, axis=-1) @ share / share.sum()
+    return losses.mean(axis=-1), worst
+
+
+def risk_at(losses: FloatArray, reach: float) -> FloatArray:
+    """X_t = mean_e L_e + t (worst L_e - mean_e L_e) of losses (..., K), t the reach."""
+    mean, worst = mean_and_worst(losses)
+    risk: FloatArray = mean + reach * (worst - mean)
+    return risk
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Mean squared errors of one or more sets in K environments; every array is (..., K).
+
+    Attributes
+    ----------
+    pooled : of the fit to all rows.
+    own : of the environment's own fit: the noise.
+    """
+
+    pooled: FloatArray
+    own: FloatArray
+
+    @property
+    def regret(self) -> FloatArray:
+        """(...) what the pooled fit loses where it loses most (`mean_and_worst`)."""
+        worst: FloatArray = mean_and_worst(self.pooled - self.own)[1]
+        return np.maximum(worst, 0.0)
+
+    @property
+    def cost(self) -> FloatArray:
+        """(...) error of the pooled fit in the mean environment."""
+        mean: FloatArray = self.pooled.mean(axis=-1)
+        return mean
+
+
+@dataclass(frozen=True)
+class Regressions:
+    """Least squares of t targets on a set of columns, in K environments and (last) all rows.
+
+    Attributes
+    ----------
+    gram : (K, q, q) sums of z z', z = (1, x, y).
+    inverse : (K + 1, 1 + d, 1 + d) of the sums of (1, x) on the set; zero elsewhere.
+    coef : (K + 1, 1 + d, t), the intercept first; zero off the set.
+    rss : (K + 1,) residual sums of squares.
+    support : (d,) the set.
+    """
+
+    gram: FloatArray
+    inverse: FloatArray
+    coef: FloatArray
+    rss: FloatArray
+    support: BoolArray
+
+    @classmethod
+    def on(cls, gram: FloatArray, support: BoolArray) -> Regressions:
+        """Solve the normal equations on a set."""
+        K, p = len(gram), len(support) + 1
+        pooled = gram.sum(axis=0)
+        row = pooled / pooled[0, 0]
+        # Half a row, spread over all rows: in a direction that an environment never varies in, its
+        # fit is then the pooled one.
+        sums = np.concatenate([gram + HALF_A_ROW * row, pooled[None]])
+        slopes = np.arange(1, p)
+        sums[:, slopes, slopes] += NEARLY_SINGULAR * pooled[0, 0]
+        at = np.append(0, 1 + np.flatnonzero(support))
+        every = np.ix_(np.arange(K + 1), at, at)
+        inverse = np.zeros((K + 1, p, p))
+        inverse[every] = np.linalg.inv(sums[every])
+        cross, square = sums[:, :p, p:], np.einsum("kii->k", sums[:, p:, p:])
+        coef = inverse @ cross
+        rss = np.maximum(square - (coef * cross).sum(axis=(1, 2)), 0.0)
+        return cls(gram, inverse, coef, rss, support)
+
+    def without(self, columns: IntArray) -> Regressions:
+        """The same, some columns of the set left out."""
+        at = 1 + columns
+        step, gain = self._leaving(at)
+        support = self.support.copy()
+        support[columns] = False
+        inverse = self.inverse - step @ self.inverse[:, at, :]
+        coef = self.coef - step @ self.coef[:, at]
+        return Regressions(self.gram, inverse, coef, self.rss + gain, support)
+
+    def _leaving(self, at: IntArray) -> tuple[FloatArray, FloatArray]:
+        """A_.g A_gg^-1, (K + 1, 1 + d, g), and what the residual sums of squares rise by."""
+        own = np.linalg.inv(self.inverse[:, at][:, :, at])
+        left = self.coef[:, at]
+        return self.inverse[:, :, at] @ own, (left * (own @ left)).sum(axis=(1, 2))
+
+    def losses(self) -> Losses:
+        """Losses in each environment, less what fitting to these very rows hides."""
+        size = int(self.support.sum()) + 1
+        leverage = (self.inverse[-1] * self.gram[:, : len(self.coef[0]), : len(self.coef[0])]).sum(
+            axis=(1, 2)
+        )
+        return _corrected(self.gram, self.coef[-1], leverage, self.rss[:-1], size)
+
+    def losses_without(self, groups: list[IntArray]) -> Losses:
+        """(m, K) losses of m sets, each with one more group of columns left out."""
+        parts = [self.without(columns).losses() for columns in groups]
+        return Losses(np.stack([p.pooled for p in parts]), np.stack([p.own for p in parts]))
+
+
+def _corrected(
+    gram: FloatArray, coef: FloatArray, leverage: FloatArray, rss: FloatArray, size: int
+) -> Losses:
+    p, t = coef.shape
+    rows = gram[:, 0, 0]
+    residual = np.concatenate([-coef, np.eye(t)])
+    square = np.einsum("qt,kqp,pt->k", residual, gram, residual)
+    # Squared residuals of rows that a fit has seen fall short by one row for each coefficient, of
+    # which an environment has its share (the trace of its part of the hat matrix).
+    least = np.maximum(HALF_A_ROW * rows, TINY)
+    pooled = np.maximum(square, 0.0) / np.maximum(rows - leverage, least)
+    return Losses(pooled, rss / np.maximum(rows - size, least))
+
+
+def standard_sums(moments: Moments, n_targets: int = 1) -> FloatArray:
+    """(K, q, q) sums of z z' for z = (1, x, y), every column of mean zero and variance one.
+
+    The t targets share one scale, so that the sum of their squared errors keeps its meaning.
+    """
+    pooled = moments.pooled()
+    variance = np.diagonal(pooled.covariance).copy()
+    variance[-n_targets:] = variance[-n_targets:].sum()
+    spread = np.sqrt(np.maximum(variance, 0.0))
+    scale = np.where(spread > 0, 1.0 / np.where(spread > 0, spread, 1.0), 0.0)
+    mean = np.concatenate(
+        [np.ones((len(moments.weight), 1)), (moments.mean - pooled.mean) * scale], axis=1
+    )
+    sums = moments.weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
+    sums[:, 1:, 1:] += moments.scatter * scale[:, None] * scale
+    return sums
