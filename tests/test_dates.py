@@ -101,7 +101,7 @@ def test_a_span_of_time_is_a_number_of_days(spans):
 def test_text_is_a_date_for_estimators_where_it_is_one_for_the_command_line(form):
     spelled = "%Y-%m-%d" if form == "ISO8601" else form
     texts = [day.strftime(spelled) for day in DAYS]
-    column, _ = understand(TextCells("day", texts), named=True)
+    column, _ = understand(TextCells("day", texts), use=True)
     if column.kind == "number":  # 10.2014 is one
         return
     hint = described("day", 0, lambda: [pd.Series(texts)], N)

@@ -131,7 +131,7 @@ def test_a_sheet_as_people_keep_it(tmp_path):
     assert encoder.transform(frame).tolist() == [
         [14.5, 1200.0, 1.0],
         [6.0, 800.0, 0.0],
-        [10.25, 1000.0, 0.5],
+        [10.25, 1000.0, 1.0],
     ]
 
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from hetrisk.columns.parquet import open_parts
 from hetrisk.columns.schema import common_schema
-from hetrisk.tables import TableError, inputs, large, read_table
-from hetrisk.tables.large import encoded_blocks, fit_parquet, pieces, sampled
-from hetrisk.tables.model import fit_table, prepare
-from hetrisk.tables.predictions import Predictions
+from hetrisk.estimators.large import table_blocks
+from hetrisk.tables import TableEncoder, inputs, large, read_table, read_target
+from hetrisk.tables.large import pieces, sampled
 from hetrisk.tables.spooled import LargeTable
 
 N = 900
@@ -46,8 +45,8 @@ def at(path):
 
 def test_rows_sorted_by_class_are_seen_to_the_end(table, tmp_path):
     table["y"] = np.where(np.arange(N) < N - 60, "no", "yes")
-    model = fit_parquet(at(written(table, tmp_path, 1)), "y")
-    assert model[-1].classes_.tolist() == ["no", "yes"]
+    found = sampled(at(written(table, tmp_path, 1)), "y")[0]
+    assert sorted(set(read_target(found.frame, "y").values)) == ["no", "yes"]
 
 
 def test_a_class_too_rare_to_be_drawn_is_a_class(table, tmp_path):
@@ -73,9 +72,13 @@ def test_columns_constant_or_empty_in_the_head_are_not_constant(table, tmp_path)
 
 def test_a_column_that_counts_the_rows_does_so_in_a_sample(table, tmp_path):
     table["anything"] = np.arange(N) * 3 + 5
-    model = fit_parquet(at(written(table, tmp_path)), "y")
-    reasons = {out.name: out.reason for out in model[0].description_.left_out}
-    assert reasons == {"anything": "an identifier: it counts the rows"}
+    frame = sampled(at(written(table, tmp_path)), "y")[0].frame
+    gaps = np.diff(np.sort(frame["anything"]))
+    assert gaps.min() < gaps.max()  # a sample of them does not
+    encoder = TableEncoder().fit(read_table(tmp_path).frame.drop(columns="y"))
+    assert {out.name: str(out) for out in encoder.left_out_} == {
+        "anything": "an identifier: it counts the rows"
+    }
 
 
 def variety(table, folder):
@@ -97,28 +100,16 @@ def test_files_that_differ_are_one_table_on_every_path(table, tmp_path, monkeypa
     place = variety(table, tmp_path)
     if large_table:
         monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
-        model = fit_parquet(at(place), "y")
+        found = sampled(at(place), "y")[0]
     else:
-        model = fit_table(read_table(place), "y")
-    about = model[0].description_
-    assert about.n_rows == N
-    assert {column.name for column in model[0].columns_} == {"a", "b", "count", "town"}
-    reasons = {out.name: out.reason for out in about.left_out}
+        found = read_table(place)
+    assert set(found.frame.columns) == {"a", "b", "count", "town", "y"}
+    reasons = {out.name: out.reason for out in found.left_out}
     assert set(reasons) == {"extra", "mixed"}
     assert "not in every file" in reasons["extra"]
     assert "2019.parquet' has no such column" in reasons["extra"]
-    predictions = Predictions(model, pieces(place))
-    assert sum(map(len, predictions)) == N
-
-
-def test_a_column_asked_for_that_files_disagree_about_is_an_error(table, tmp_path):
-    place = variety(table, tmp_path)
-    with pytest.raises(
-        TableError, match=r"column 'extra' cannot be used: not in every file: .*2019"
-    ):
-        fit_table(read_table(place), "y", features=["a", "extra"])
-    with pytest.raises(TableError, match="column 'mixed' cannot be used"):
-        fit_parquet(at(place), "mixed")
+    encoder = TableEncoder().fit(found.frame.drop(columns="y"))
+    assert sum(len(encoder.transform(piece)) for piece in pieces(place)) == N
 
 
 def test_types_that_do_not_meet_name_both_files(table, tmp_path):
@@ -130,24 +121,20 @@ def test_types_that_do_not_meet_name_both_files(table, tmp_path):
     assert "two.parquet'" in out.reason
 
 
-def test_a_file_that_lacks_a_column_is_named_when_predicting(table, tmp_path):
-    written(table, tmp_path)
-    model = fit_table(read_table(tmp_path), "y")
-    table.drop(columns="a").to_parquet(tmp_path / "part-1.parquet")
-    with pytest.raises(TableError, match=r"file '.*part-1.parquet', row group 0: the table lacks"):
-        list(Predictions(model, pieces(tmp_path)))
-
-
 def test_numbers_written_by_people_are_read_alike_in_every_block(table, tmp_path):
     """The notation is that of the sample, not of each block: 1,500 alone could be either."""
     table["y"] = [f"{value:,.0f}" for value in 5000 + 900 * table["y"]]
     table["a"] = [f"{value:,.2f}" for value in 2000 + 500 * table["a"]]
+    table["site"] = np.arange(N) % 3
     written(table, tmp_path)
-    ready = prepare(sampled(at(tmp_path), "y")[0], "y")
-    rows = encoded_blocks(tmp_path, ready).sample(N, 0)
-    whole = prepare(read_table(tmp_path), "y")
-    np.testing.assert_array_equal(rows.y, whole.target.values)
-    np.testing.assert_array_equal(rows.X, whole.encoder.encode(table)[0])
+    frame = sampled(at(tmp_path), "y")[0].frame
+    target = read_target(frame, "y")
+    encoding = TableEncoder(number=["a"]).fit(frame[["a", "b"]]).encoding_
+    sides = {"site": lambda column: column.to_numpy(float)}
+    rows = table_blocks(tmp_path, encoding, target, aside=sides).sample(N, 0)
+    np.testing.assert_array_equal(rows.y, read_target(table, "y").values)
+    np.testing.assert_array_equal(rows.X, encoding.encode(table)[0])
+    np.testing.assert_array_equal(rows.aside[:, 0], table["site"])
     assert rows.y.min() > 1000
 
 

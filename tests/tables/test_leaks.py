@@ -1,25 +1,23 @@
 """Columns that give the target away, and columns that repeat each other."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hetrisk.cli.app import cli
-from hetrisk.tables import Table, TableEncoder, find_leaks
-from hetrisk.tables.model import prepare
+from hetrisk.tables import TableEncoder, find_leaks, read_target
+from hetrisk.tables import leaks as home
 
 RNG = np.random.default_rng(0)
 WAGE = np.exp(RNG.normal(2.0, 0.6, 300)).round(4)
 NOISE = RNG.normal(size=300)
 
 
-def leaks_of(frame, target="y", **options):
-    return prepare(Table(frame, "t.csv"), target, **options).encoder.description_.leaks
+def leaks_of(frame, target="y", task="auto"):
+    wanted = read_target(frame, target, task)
+    rows = frame.drop(columns=target).loc[wanted.known]
+    return home.leaks_of(TableEncoder().fit(rows).encoding_, rows, wanted.values, target)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +99,7 @@ def test_honest_predictors_are_no_leaks(seed, noise, classes):
 def test_a_date_is_no_leak_however_smooth_the_target():
     when = pd.date_range("2000-01-01", periods=300)
     frame = pd.DataFrame({"when": when, "noise": NOISE, "y": np.arange(300) ** 1.5})
-    assert leaks_of(frame) == ()
+    assert leaks_of(frame) == []
 
 
 def test_parts_are_found_beside_columns_with_many_gaps():
@@ -133,20 +131,6 @@ def test_too_few_rows_or_values_tell_nothing():
     assert find_leaks(["x"], [rating[:, None]], rating, "y") == ()
 
 
-def test_the_command_line_says_it_first(tmp_path):
-    frame = pd.DataFrame({"lwage": np.log(WAGE), "age": NOISE.round(3), "wage": WAGE})
-    frame.to_csv(tmp_path / "wages.csv", index=False)
-    fit = ["fit", str(tmp_path / "wages.csv"), "-t", "wage"]
-    result = CliRunner().invoke(cli, fit)
-    assert result.exit_code == 0, result.output
-    first = result.stdout.splitlines()[0]
-    assert first == "LEAK: 'lwage' is the logarithm of the target: drop it?"
-    record = json.loads(CliRunner().invoke(cli, [*fit, "--json"]).stdout)
-    assert record["leaks"][0]["column"] == "lwage"
-    dropped = CliRunner().invoke(cli, [*fit, "-d", "lwage"])
-    assert "LEAK" not in dropped.stdout
-
-
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
@@ -155,7 +139,7 @@ def test_the_command_line_says_it_first(tmp_path):
         (lambda x: 1.8 * x + 32, "'size' in another unit"),
         (lambda x: 1 - x, "'size' turned round"),
         (lambda x: x * 1e-19, "'size' in another unit"),
-        (lambda x: (2 * x).map("{:.16f}".format), "'size' in another unit"),
+        (lambda x: (2 * x).map("{:.16f}".format).astype(object), "'size' in another unit"),
     ],
 )
 def test_copies_are_named_and_treated_as_one(other, reason):
@@ -172,10 +156,10 @@ def test_copies_are_named_and_treated_as_one(other, reason):
 def test_the_same_groups_under_other_names_are_one():
     town = RNG.choice(["ulm", "bonn", "kiel"], 300)
     code = pd.Series(town).map({"ulm": "17", "bonn": "03", "kiel": "42"})
-    frame = pd.DataFrame({"town": town, "code": code, "flag": town == "ulm"})
+    frame = pd.DataFrame({"town": town, "postal": code, "flag": town == "ulm"})
     encoder = TableEncoder().fit(frame)
     assert [column.name for column in encoder.columns_] == ["town", "flag"]
-    assert encoder.left_out_[0].reason == "the same groups as 'town': the two are treated as one"
+    assert str(encoder.left_out_[0]) == "the same groups as 'town': the two are treated as one"
 
 
 def test_nearly_the_same_is_not_the_same():
@@ -184,11 +168,10 @@ def test_nearly_the_same_is_not_the_same():
     assert len(TableEncoder().fit(frame).columns_) == 3
 
 
-def test_copies_that_differ_outside_the_sample_are_two(monkeypatch):
-    monkeypatch.setattr("hetrisk.tables.copies.SAMPLED_ROWS", 20)
+def test_copies_that_differ_in_one_row_are_two():
     frame = pd.DataFrame({"a": NOISE, "b": NOISE})
     assert len(TableEncoder().fit(frame).columns_) == 1
-    frame.loc[7, "b"] += 1
+    frame.loc[7, "b"] += 1e-3
     assert len(TableEncoder().fit(frame).columns_) == 2
 
 

@@ -91,7 +91,7 @@ def test_parquet_is_known_by_its_content(tmp_path):
         (b'a,b\n1,"2"x\n', "text follows a closing quotation mark"),
         (b'a,b\n1,"' + b"x" * 200_000 + b"\n", "quotation mark is opened and never closed"),
         (b"a,b\n1,\x00\n", "line 2 holds a NUL byte"),
-        (b"a,b\n1,caf\xe9\n", "line 2: the byte 0xe9 is not utf-8; say --encoding latin-1"),
+        (b"a,b\n1,caf\xe9\n", "line 2: the byte 0xe9 is not utf-8; if the file comes from an old"),
         (b"PK\x03\x04rest", "not a readable zip archive"),
         (b"BZh91AY", "bzip2"),
         (b"\xfd7zXZ\x00", "compressed with xz"),

@@ -22,6 +22,8 @@ from hetrisk.columns.dates import MISSING, are_dates, days, iso, plain, text_day
 from hetrisk.tables.notation import Notation, Reading, clock, notation_of
 
 _LONGEST_WORD = max(len(word) for word in MISSING)
+# What the type of a column may say that it holds.
+CATEGORY, TEXT, NUMBER, TRUTH, DATE = "category", "text", "number", "truth", "date"
 LARGEST = 1e100  # squares of larger numbers overflow; nobody measures anything this large
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+")
@@ -38,9 +40,7 @@ class Cells(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.positions: IntArray | None = (
-            None  # of the rows in their table, where some are left out
-        )
+        self.declared = ""  # what the type of the column says it holds; "" where it says nothing
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -68,6 +68,12 @@ class Cells(ABC):
     def hours(self) -> FloatArray:
         """Each cell as a time of day in hours; NaN where it is not one."""
         return np.full(len(self), np.nan)
+
+    @property
+    def distinct(self) -> FloatArray:
+        """The different numbers, sorted."""
+        values = self.numbers()
+        return np.unique(values[np.isfinite(values)])
 
     @property
     def reading(self) -> Reading:
@@ -219,6 +225,11 @@ class NumberCells(_Measured):
         """Return the numbers, NaN where not finite."""
         return _finite(self.values)
 
+    @cached_property
+    def distinct(self) -> FloatArray:  # type: ignore[override]
+        """The different numbers, sorted, found once."""
+        return super().distinct
+
     def levels(self) -> tuple[IntArray, list[str]]:
         """Return each distinct number spelled as in a CSV."""
         codes, distinct = pd.factorize(self.values, use_na_sentinel=True, sort=True)
@@ -260,10 +271,22 @@ def cells_of(
     decimal: str | None = None,
 ) -> Cells | None:
     """Return the cells of a data frame's column; None when it holds lists or other objects."""
-    cells = _cells(str(name), column, missing, decimal)
-    if cells is not None and pd.api.types.is_integer_dtype(column.index.dtype):
-        cells.positions = column.index.to_numpy(dtype=np.int64)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _declared(_category_cells(str(name), column, missing), CATEGORY)
+    return _cells(str(name), column, missing, decimal)
+
+
+def _declared(cells: Cells, what: str) -> Cells:
+    cells.declared = what
     return cells
+
+
+def _category_cells(name: str, column: pd.Series, missing: frozenset[str]) -> TextCells:
+    """Levels as text, spelled as in a CSV: 1 and not 1.0."""
+    kind = column.cat.categories
+    spelled = [canonical(iso(v) if isinstance(v, pd.Timestamp) else str(v)) for v in kind]
+    codes = column.cat.codes.to_numpy()
+    return TextCells(name, np.asarray([*spelled, None], dtype=object)[codes], missing)
 
 
 def _cells(
@@ -271,14 +294,16 @@ def _cells(
 ) -> Cells | None:
     column = plain(column)
     dtype = column.dtype
-    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
+    truths = pd.api.types.is_bool_dtype(dtype)
+    if truths or pd.api.types.is_numeric_dtype(dtype):
         if pd.api.types.is_complex_dtype(dtype):
             return None
-        return NumberCells(label, column.to_numpy(dtype=float, na_value=np.nan))
+        cells = NumberCells(label, column.to_numpy(dtype=float, na_value=np.nan))
+        return _declared(cells, TRUTH if truths else NUMBER)
     if are_dates(column):
-        return DateCells(label, days(column))
+        return _declared(DateCells(label, days(column)), DATE)
     if isinstance(dtype, pd.StringDtype):
-        return TextCells(label, column.array, missing, decimal)
+        return _declared(TextCells(label, column.array, missing, decimal), TEXT)
     return _object_cells(label, column, missing, decimal)
 
 
@@ -289,7 +314,7 @@ def _object_cells(
     kind = pd.api.types.infer_dtype(values, skipna=True)
     if kind in ("boolean", "integer", "floating", "decimal", "mixed-integer-float"):
         numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-        return NumberCells(name, numbers)
+        return _declared(NumberCells(name, numbers), TRUTH if kind == "boolean" else NUMBER)
     if kind == "time":
         texts = [None if pd.isna(value) else value.isoformat() for value in values]
         return TextCells(name, texts, missing)

@@ -1,9 +1,8 @@
-"""A table as a matrix of numbers: the first step of every model fitted from a file."""
+"""A table as a matrix of numbers: the first step of every model fitted from a table."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +11,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.columns import FloatArray
-from hetrisk.tables.cells import Cells, cells_of
+from hetrisk.tables.cells import TEXT, Cells, cells_of
 from hetrisk.tables.columns import Column, Note
-from hetrisk.tables.copies import find_copies, sampled_rows
+from hetrisk.tables.copies import find_copies
+from hetrisk.tables.encoding import Encoding, cells_in, places_of
 from hetrisk.tables.errors import TableError, listed, quoted
-from hetrisk.tables.frames import as_pandas
+from hetrisk.tables.frames import as_frame, is_frame, reading_of
 from hetrisk.tables.inference import Decision, LeftOut, understand
 
 MOST_FEATURES = 2000
@@ -25,27 +25,36 @@ MOST_FEATURES = 2000
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table of anything into numbers, and remember how.
 
-    Numbers stay, in whatever notation (`hetrisk.tables.notation`), with missing values replaced
-    by the median; words for true and false become 1 and 0; dates become days since 1970-01-01 and
-    times hours since midnight; categories become one column per frequent level against the most
-    frequent one. Identifiers, constant columns, free text and columns that repeat another one are
-    left out. `notes_` says what was done to which column.
+    Numbers and truths stay, with missing values replaced by the median, and one more column that
+    says where they were missing if at least 20 were. Dates become days since 1970-01-01 and times
+    of day hours. Categories become one column of zeros and ones for every level with at least 5
+    rows; rarer levels share one, missing values are a level of their own. A level that was never
+    seen is the mean of all: its row holds the share of the training rows in each column. What the
+    type of a column says it holds (category, string, boolean, number, date) is never overruled by
+    how it looks; only text of unknown type (dtype object, or a table read from a text file) is
+    read as what it spells, in whatever notation. Identifiers, constant columns, free text and
+    columns that repeat another one are left out. `notes_` says what was done to which column.
+
+    The order of rows and of columns decides nothing.
 
     Parameters
     ----------
     category : names of columns to take as categories whatever they look like.
-    named : names of columns asked for by name: used even where they look like identifiers.
+    number : names of columns to take as numbers whatever they look like.
+    use : names of columns to use even where they look like identifiers.
     decimal : the decimal mark, "." or ",", of columns whose values do not show it; None takes the
         one that other columns of the table show, if they agree.
+    dayfirst : whether ``01/02/2020`` is the first of February; None leaves a column out whose
+        values do not show it.
 
     Attributes
     ----------
-    columns_ : list of `Column`, those the model uses.
-    left_out_ : list of `LeftOut`, those it does not use, and why.
+    encoding_ : `hetrisk.tables.encoding.Encoding`, what was learnt.
+    left_out_ : list of `LeftOut`, the columns not used, and why.
     notes_ : list of `Note`.
     feature_groups_ : (d,) the source column of each encoded feature: one decision for all the
         levels of a category.
-    feature_names_in_ : names of the columns seen by `fit`.
+    feature_names_in_ : names of the columns seen by `fit`, where they have any.
     n_features_in_ : their number.
 
     Examples
@@ -57,106 +66,60 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     (['age', 'sex=f'], [41.0, 1.0])
     """
 
+    encoding_: Encoding
+
     def __init__(
         self,
-        category: tuple[str, ...] = (),
-        named: tuple[str, ...] = (),
+        category: Sequence[str] = (),
+        number: Sequence[str] = (),
+        use: Sequence[str] = (),
         decimal: str | None = None,
+        dayfirst: bool | None = None,
     ) -> None:
         self.category = category
-        self.named = named
+        self.number = number
+        self.use = use
         self.decimal = decimal
+        self.dayfirst = dayfirst
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Decide what each column of a pandas or polars frame means; ``y`` is ignored."""
-        X = as_pandas(X)
-        names = _column_names(X)
-        if not len(X):
+        """Decide what each column of a pandas or polars frame or an array means, without ``y``."""
+        frame = as_frame(X)
+        self.n_features_in_ = frame.shape[1]
+        if is_frame(X):
+            self.feature_names_in_ = np.asarray([str(n) for n in frame.columns], dtype=object)
+        elif "feature_names_in_" in self.__dict__:  # of a fit before this one
+            del self.feature_names_in_
+        places = places_of(frame)
+        asked = {"category": self.category, "number": self.number, "use": self.use}
+        for what, names in asked.items():
+            absent = [name for name in names if name not in places]
+            if absent:
+                raise TableError(f"{what} names columns that the table has not: {listed(absent)}")
+        if not len(frame):
             raise TableError("the table has no rows")
-        _require(names, self.category, "taken as categories")
-        self.columns_: list[Column] = []
-        self.left_out_: list[LeftOut] = []
-        self.notes_: list[Note] = []
-        decisions = self._decisions(X, names)
-        for name in names:
-            decision, notes = decisions[name]
-            if isinstance(decision, LeftOut):
-                self.left_out_.append(decision)
-            else:
-                self.columns_.append(decision)
-                self.notes_ += notes
-        self._leave_out_copies(X)
-        self.feature_names_in_ = np.asarray(names, dtype=object)
-        self.n_features_in_ = len(names)
-        self._check_width()
+        self._learn(_Fit(self, frame, places, everything=not is_frame(X)))
         return self
 
-    def _decisions(self, X: pd.DataFrame, names: list[str]) -> dict[str, Decision]:
-        """Decide column by column; those whose decimal mark is open wait for what others show."""
-        decisions: dict[str, Decision] = {}
-        marks: set[str] = set()
-        waiting: list[Cells] = []
-        for position, name in enumerate(names):
-            cells = cells_of(name, X.iloc[:, position], decimal=self.decimal)
-            if cells is None:
-                reason = "it holds lists, bytes or other things that are not single values"
-                decisions[name] = (LeftOut(name, reason), [])
-            elif cells.reading.open and self.decimal is None:
-                waiting.append(cells)
-            else:
-                marks |= {cells.reading.notation.decimal} if cells.reading.proven else set()
-                decisions[name] = self._decide(cells)
-        mark = marks.pop() if len(marks) == 1 else None
-        for cells in waiting:
-            marked = cells if mark is None else cells.with_decimal(mark)
-            decisions[cells.name] = self._decide(marked)
-        return decisions
-
-    def _decide(self, cells: Cells) -> Decision:
-        category, named = cells.name in self.category, cells.name in self.named
-        return understand(cells, category=category, named=named)
-
-    def _leave_out_copies(self, X: pd.DataFrame) -> None:
-        columns = self.columns_
-        sample = X.iloc[sampled_rows(len(X))]
-        parts = [self._encode(column, sample)[0] for column in columns]
-        names = [column.name for column in columns]
-        copies = find_copies(names, parts, lambda j: self._encode(columns[j], X)[0])
+    def _learn(self, fit: _Fit) -> None:
+        fit.decide()
+        columns = [made for made, _ in fit.decisions.values() if isinstance(made, Column)]
+        copies = find_copies(
+            columns, lambda j: columns[j].encode(fit.cells(columns[j].name))[0], fit.use
+        )
         superfluous = {out.name for out in copies}
-        self.columns_ = [column for column in columns if column.name not in superfluous]
-        self.notes_ = [note for note in self.notes_ if note.column not in superfluous]
-        self.left_out_ += copies
-
-    def _check_width(self) -> None:
-        width = sum(len(column.feature_names) for column in self.columns_)
-        if width == 0:
-            reasons = "; ".join(f"{quoted(out.name)}: {out.reason}" for out in self.left_out_[:3])
+        kept = [column for column in columns if column.name not in superfluous]
+        outside = [made for made, _ in fit.decisions.values() if isinstance(made, LeftOut)]
+        self.left_out_: list[LeftOut] = [*outside, *copies]
+        self.notes_: list[Note] = [n for c in kept for n in fit.decisions[c.name][1]]
+        if not kept:
+            reasons = "; ".join(f"{quoted(out.name)}: {out}" for out in self.left_out_[:3])
             raise TableError(f"no column is left to learn from ({reasons or 'the table is empty'})")
-        if width > MOST_FEATURES:
-            raise TableError(
-                f"the table gives {width:,} features, more than the {MOST_FEATURES:,} that can be "
-                "searched: choose the columns that matter."
-            )
+        self.encoding_ = Encoding(tuple(kept), tuple(fit.places))
 
     def transform(self, X: Any) -> FloatArray:
         """(n, d) numbers, without NaN."""
         return self.encode(X)[0]
-
-    def matched(self, X: Any) -> pd.DataFrame:
-        """Return the table with its columns called as they were when the encoder was fitted.
-
-        Blanks about a name do not count: files lose them where frames keep them.
-        """
-        frame = as_pandas(X)
-        names = [str(name) for name in frame.columns]
-        sought = {c.name.strip(): c.name for c in self.columns_ if c.name not in names}
-        called = [name if name in self.names_ else sought.get(name.strip(), name) for name in names]
-        return frame if called == names else frame.set_axis(called, axis=1)
-
-    @property
-    def names_(self) -> frozenset[str]:
-        """Columns of the table that are used."""
-        return frozenset(column.name for column in self.columns_)
 
     def encode(self, X: Any, *, spare: Collection[str] = ()) -> tuple[FloatArray, list[Note]]:
         """`transform`, together with what had to be done to this table.
@@ -166,69 +129,113 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : the table.
         spare : columns that may be absent: their features are then those of missing values.
         """
-        check_is_fitted(self)
-        X = _with_blanks(self.matched(X), spare)
-        names = set(_column_names(X))
-        absent = [column.name for column in self.columns_ if column.name not in names]
-        if absent:
-            noun = "column" if len(absent) == 1 else "columns"
-            raise TableError(f"the table lacks the {noun} {listed(absent)} the model was fitted on")
-        encoded = [self._encode(column, X) for column in self.columns_]
-        notes = [note for _, noted in encoded for note in noted]
-        return np.hstack([part for part, _ in encoded]), notes
+        check_is_fitted(self, "encoding_")
+        if not is_frame(X) and np.ndim(X) == 2 and np.shape(X)[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {np.shape(X)[1]} features, but TableEncoder is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return self.encoding_.encode(X, spare)
 
-    @staticmethod
-    def observed(column: Column, X: pd.DataFrame) -> FloatArray:
-        """(n, features) one column as numbers, NaN where a value is missing."""
-        return column.observed(_cells(column, X))
-
-    @staticmethod
-    def _encode(column: Column, X: pd.DataFrame) -> tuple[FloatArray, list[Note]]:
-        return column.encode(_cells(column, X))
+    @property
+    def columns_(self) -> tuple[Column, ...]:
+        """What each column that is used means."""
+        return self.encoding_.columns
 
     @property
     def feature_groups_(self) -> np.ndarray:
         """Source column of each encoded feature."""
-        return np.asarray([c.name for c in self.columns_ for _ in c.feature_names], dtype=object)
+        return np.asarray(self.encoding_.groups, dtype=object)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the encoded features; ``input_features`` is ignored."""
-        check_is_fitted(self)
-        seen: dict[str, int] = {}
-        names = []
-        for name in (name for column in self.columns_ for name in column.feature_names):
-            seen[name] = seen.get(name, 0) + 1
-            names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-        return np.asarray(names, dtype=object)
+        """Names of the encoded features; ``input_features`` must be those of `fit`, or None."""
+        check_is_fitted(self, "encoding_")
+        if input_features is not None and list(input_features) != list(self.encoding_.table_names):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        return np.asarray(self.encoding_.feature_names, dtype=object)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return everything that `transform` needs, as plain texts and numbers."""
+        check_is_fitted(self, "encoding_")
+        return self.encoding_.to_record()
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Return an encoder that transforms as the recorded one did; every field is checked."""
+        encoder = cls()
+        encoder.encoding_ = Encoding.from_record(record)
+        encoder.feature_names_in_ = np.asarray(encoder.encoding_.table_names, dtype=object)
+        encoder.n_features_in_ = len(encoder.encoding_.table_names)
+        encoder.left_out_, encoder.notes_ = [], []
+        return encoder
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
 
 
-def _cells(column: Column, X: pd.DataFrame) -> Cells:
-    position = [str(name) for name in X.columns].index(column.name)
-    cells = cells_of(column.name, X.iloc[:, position])
-    if cells is None:
-        raise TableError(f"column {quoted(column.name)} does not hold single values")
-    return cells
+class _Fit:
+    """The columns of a table while it is decided what they mean."""
 
+    def __init__(
+        self, encoder: TableEncoder, frame: pd.DataFrame, places: dict[str, int], everything: bool
+    ) -> None:
+        asked = reading_of(frame)
+        self.frame, self.places = frame, places
+        self.category = {*encoder.category, *asked.category}
+        self.number = {*encoder.number, *asked.number}
+        self.use = set(places) if everything else {*encoder.use, *asked.use}
+        self.decimal = asked.decimal if encoder.decimal is None else encoder.decimal
+        self.dayfirst = asked.dayfirst if encoder.dayfirst is None else encoder.dayfirst
+        self.read_text = asked.text
+        self.decisions: dict[str, Decision] = {}
+        self.marks: dict[str, str] = {}  # columns that take their decimal mark from others
+        self.width = 0
 
-def _with_blanks(X: pd.DataFrame, spare: Collection[str]) -> pd.DataFrame:
-    """Return the table with empty columns where spare ones are absent."""
-    names = {str(name) for name in X.columns}
-    absent = [name for name in spare if name not in names]
-    if not absent:
-        return X
-    blank = pd.DataFrame(None, index=X.index, columns=pd.Index(absent), dtype=object)
-    return pd.concat([X, blank], axis=1)
+    def cells(self, name: str) -> Cells:
+        """Return the cells of a column, as `Encoding` will read them."""
+        return cells_in(self.frame, self.places, name)
 
+    def decide(self) -> None:
+        """Decide column by column; those whose decimal mark is open wait for what others show."""
+        marks: set[str] = set()
+        waiting: list[Cells] = []
+        for name, place in self.places.items():
+            cells = cells_of(name, self.frame.iloc[:, place], decimal=self.decimal)
+            if cells is None:
+                reason = "it holds lists, bytes or other things that are not single values"
+                self.decisions[name] = (LeftOut(name, reason), [])
+                continue
+            if self.read_text and cells.declared == TEXT:
+                cells.declared = ""
+            if cells.declared == "" and self.decimal is None and cells.reading.open:
+                self.decisions[name] = (LeftOut(name, ""), [])  # keeps its place
+                waiting.append(cells)
+                continue
+            if cells.declared == "" and cells.reading.proven:
+                marks.add(cells.reading.notation.decimal)
+            self._keep(cells)
+        mark = marks.pop() if len(marks) == 1 else None
+        for cells in waiting:
+            self._keep(cells if mark is None else cells.with_decimal(mark))
 
-def _column_names(X: pd.DataFrame) -> list[str]:
-    names = [str(name) for name in X.columns]
-    if len(set(names)) < len(names):
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        raise TableError(f"column names must differ; {listed(twice)} appear more than once")
-    return names
-
-
-def _require(names: list[str], wanted: tuple[str, ...], purpose: str) -> None:
-    absent = [name for name in wanted if name not in names]
-    if absent:
-        raise TableError(f"columns to be {purpose} are not in the table: {listed(absent)}")
+    def _keep(self, cells: Cells) -> None:
+        name = cells.name
+        decision = understand(
+            cells,
+            category=name in self.category,
+            number=name in self.number,
+            use=name in self.use,
+            dayfirst=self.dayfirst,
+        )
+        self.decisions[name] = decision
+        if isinstance(decision[0], Column):
+            self.width += len(decision[0].feature_names)
+        if self.width > MOST_FEATURES:  # as soon as it is seen: there may be many more
+            raise TableError(
+                f"the table gives more than {MOST_FEATURES:,} features, the most that can be "
+                f"searched ({self.frame.shape[1]:,} columns): choose the columns that matter."
+            )

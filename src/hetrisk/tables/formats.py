@@ -18,6 +18,7 @@ import pandas as pd
 
 from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError, needs, quoted
+from hetrisk.tables.frames import marked
 from hetrisk.tables.inputs import Contents, Input, unreadable
 from hetrisk.tables.parquet import checked_frame, read_parquet
 
@@ -91,7 +92,9 @@ def read_workbook(source: Input) -> Contents:
     except Exception as error:  # openpyxl raises whatever the XML made it stumble over
         raise unreadable(source, "Excel workbook", error) from None
     only = f"only the first of {len(sheets)} sheets ({quoted(sheets[0])}) was read"
-    return Contents(_from_lines(lines), (only,) if len(sheets) > 1 else ())
+    # Sheets hold numbers that were typed as text, and words for true and false.
+    frame = marked(_from_lines(lines), text=True)
+    return Contents(frame, (only,) if len(sheets) > 1 else ())
 
 
 def _refuse_other_archives(source: Input) -> None:

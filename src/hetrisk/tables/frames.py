@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,63 @@ import pandas as pd
 
 from hetrisk.tables.errors import TableError
 
+MARK = "hetrisk"
+
 
 def is_frame(X: Any) -> bool:
     """Whether it is a data frame in memory, of pandas or polars."""
     return isinstance(X, pd.DataFrame) or _is_polars(X)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the cells of a frame are to be read, where whoever read the file was told.
+
+    It goes with the frame (``DataFrame.attrs``), so that all that encodes it later knows.
+
+    Attributes
+    ----------
+    text : whether columns of text hold whatever they spell, as in a delimited file, where there is
+        nothing but text.
+    category, number, use, decimal, dayfirst : as for `hetrisk.tables.TableEncoder`.
+    """
+
+    text: bool = False
+    category: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
+    decimal: str | None = None
+    dayfirst: bool | None = None
+
+
+def reading_of(frame: pd.DataFrame) -> Reading:
+    """Return how a frame is to be read."""
+    return Reading(**frame.attrs.get(MARK, {}))
+
+
+def marked(frame: pd.DataFrame, **changes: Any) -> pd.DataFrame:
+    """Return a frame that is to be read so; ``changes`` are fields of `Reading`."""
+    fresh = frame.copy(deep=False)
+    fresh.attrs = frame.attrs | {MARK: asdict(replace(reading_of(frame), **changes))}
+    return fresh
+
+
+def as_frame(X: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return a table in pandas: a frame, or an array (n, d) with ``names``, by default x0, x1."""
+    if is_frame(X):
+        return as_pandas(X)
+    if type(X).__module__.startswith("scipy.sparse"):
+        raise TypeError(f"X must be dense; got {type(X).__name__}, which is sparse data.")
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise TableError(
+            f"X must be a frame or have 2 dimensions; got {array.ndim}. Reshape your data either "
+            "using array.reshape(-1, 1) or array.reshape(1, -1)."
+        )
+    if names is None or len(names) != array.shape[1]:
+        names = [f"x{j}" for j in range(array.shape[1])]
+    frame = pd.DataFrame(array, columns=list(names), copy=False)
+    return frame.infer_objects() if array.dtype == object else frame
 
 
 def as_pandas(X: Any) -> pd.DataFrame:
@@ -48,21 +103,6 @@ def _column(values: Any, name: str) -> Any:
     return pd.Series(array).infer_objects() if array.dtype == object else array
 
 
-def is_numeric(X: Any) -> bool:
-    """Whether every cell of a frame is a number or a truth already, and none is missing."""
-    if isinstance(X, pd.DataFrame):
-        plain = all(_is_number(dtype) for dtype in X.dtypes)
-        return plain and not bool(X.isna().to_numpy().any())
-    plain = all(column.dtype.is_numeric() or str(column.dtype) == "Boolean" for column in X)
-    if not plain:
-        return False
-    return not any(c.null_count() or (c.dtype.is_float() and c.is_nan().any()) for c in X)
-
-
-def _is_number(dtype: Any) -> bool:
-    return pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)
-
-
 def _is_polars(X: Any) -> bool:
     # By name: polars need not be installed.
     kind = type(X)
@@ -70,8 +110,15 @@ def _is_polars(X: Any) -> bool:
 
 
 def _series(column: Any) -> pd.Series:
+    """Return a column of polars with the type it says it has."""
+    kind = str(column.dtype)
     if column.dtype.is_numeric() and not column.null_count():
         return pd.Series(column.to_numpy())
-    if column.dtype.is_temporal() and str(column.dtype).startswith(("Date", "Datetime")):
+    if kind.startswith(("Date", "Datetime")):
         return pd.Series(pd.to_datetime(pd.Series(column.to_list(), dtype=object)))
-    return pd.Series(column.to_list(), dtype=object).infer_objects()
+    held = pd.Series(column.to_list(), dtype=object)
+    if kind.startswith(("Categorical", "Enum")):
+        return held.astype("category")
+    if kind in ("String", "Boolean"):
+        return held.astype("str" if kind == "String" else "boolean")
+    return held.infer_objects()

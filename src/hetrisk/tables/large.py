@@ -1,14 +1,12 @@
 """Tables that do not fit in memory: Parquet files and text, read in blocks, here or on a cluster.
 
-What each column means is decided on rows drawn from all files; from then on every
-block goes through the same `TableEncoder` as a table in memory would, categories, dates and
-missing values included. Only a missing target is refused, with the file and the row.
+What each column means is decided on rows drawn from all files; from then on every block goes
+through the same encoding as a table in memory would, categories, dates and missing values included.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,25 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.pipeline import Pipeline
 
-from hetrisk.columns import FloatArray
-from hetrisk.columns.dates import MISSING_IN_TARGET
-from hetrisk.estimators.quality import assess
 from hetrisk.tables import parquet
-from hetrisk.tables.cells import cells_of
-from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError, quoted
-from hetrisk.tables.model import Prepared, prepare, said_of
-from hetrisk.tables.notation import Notation
+from hetrisk.tables.frames import marked
 from hetrisk.tables.parquet import left_outside
 from hetrisk.tables.reading import Table
-from hetrisk.tables.roles import ENVIRONMENT, HINT, WEIGHT
 from hetrisk.tables.spooled import LargeTable, is_large_text, text_pieces
-from hetrisk.tables.target import FEWEST_CLASS_ROWS, MOST_CLASSES, REGRESSION
+from hetrisk.tables.target import FEWEST_CLASS_ROWS, MOST_CLASSES
 
 if TYPE_CHECKING:
-    from hetrisk.blocks import Blocks
     from hetrisk.columns.parquet import ParquetPart
     from hetrisk.columns.schema import CommonSchema
 
@@ -47,102 +36,6 @@ Wanted = Callable[[pd.Series], pd.Series]
 def is_large(path: Path) -> bool:
     """Whether a table would not fit in memory, but can be read in blocks: Parquet, or text."""
     return parquet.is_large(path) or is_large_text(path)
-
-
-def fit_parquet(
-    table: LargeTable,
-    target: str,
-    *,
-    final_estimator: Callable[[str], Any] = lambda task: None,
-    cluster: bool = False,
-    **options: Any,
-) -> Pipeline:
-    """Fit a pipeline to Parquet files in blocks.
-
-    Parameters
-    ----------
-    table : where the files are, and what they are called.
-    target : the column to predict; it may be missing in no row.
-    final_estimator : the task ("regression" or "classification") -> the final model, or None for
-        the linear one.
-    cluster : compute on the dask cluster whose client is active.
-    options : as for `hetrisk.tables.model.fit_table`.
-
-    Returns
-    -------
-    Pipeline as from `fit_table`.
-    """
-    try:
-        sample, n_rows = sampled(table, target)
-        ready = prepare(sample, target, **options)
-        ready.model.set_params(final_estimator=final_estimator(ready.target.task))
-        encoder = ready.encoder
-        encoder.description_ = replace(encoder.description_, n_rows=n_rows)
-        with said_of(encoder.description_):
-            ready.model.fit(_rows(table, ready, cluster))
-            Z, y = encoder.transform(ready.X), ready.target.values
-            ready.keep_quality(assess(ready.model, Z, y, **ready.roles.given))
-    except (ImportError, ValueError) as error:
-        # What blocks find wrong with a file is said as ValueError, with the file and the row.
-        raise TableError(str(error)) from error
-    return ready.pipeline
-
-
-def _rows(table: LargeTable, ready: Prepared, cluster: bool) -> Blocks:
-    from hetrisk.blocks.encoded import EncodedBlocks
-
-    rows = encoded_blocks(table.path, ready, cluster=cluster)
-    if table.spool is None or not isinstance(rows, EncodedBlocks):
-        return rows
-    return rows.written(table.spool / "encoded.parquet")
-
-
-def encoded_blocks(path: Path, ready: Prepared, *, cluster: bool = False) -> Blocks:
-    """Return the rows of Parquet files as a fitted encoder reads them, with what goes with them."""
-    from hetrisk.blocks.encoded import EncodedBlocks, Encoding, ReadColumn, encoded_on_cluster
-
-    encoder, target, roles = ready.encoder, ready.target, ready.roles
-    reads = {
-        role: tuple(ReadColumn(column.name, column) for column in roles.of(role))
-        for role in (ENVIRONMENT, HINT, WEIGHT)
-    }
-    encoding = Encoding(
-        columns=tuple(column.name for column in encoder.columns_),
-        feature_names=tuple(encoder.get_feature_names_out()),
-        features=_Features(encoder),
-        target=ReadColumn(target.name, _Targets(target.task, target.notation)),
-        environments=next(iter(reads[ENVIRONMENT]), None),
-        aside=reads[HINT],
-        weight=next(iter(reads[WEIGHT]), None),
-    )
-    return encoded_on_cluster(path, encoding) if cluster else EncodedBlocks(path, encoding)
-
-
-@dataclass(frozen=True)
-class _Features:
-    """The encoder as a function; a value, so that it can be sent to workers."""
-
-    encoder: TableEncoder
-
-    def __call__(self, frame: pd.DataFrame) -> FloatArray:
-        return self.encoder.encode(frame)[0]
-
-
-@dataclass(frozen=True)
-class _Targets:
-    """The target as `hetrisk.tables.read_target` reads it: numbers, or classes as text."""
-
-    task: str
-    notation: Notation
-
-    def __call__(self, column: pd.Series) -> np.ndarray:
-        cells = cells_of(column.name, column, MISSING_IN_TARGET)
-        if cells is None:
-            raise ValueError(f"the target {quoted(column.name)} does not hold single values")
-        if self.task == REGRESSION:
-            return cells.numbers(self.notation)
-        codes, levels = cells.levels()
-        return np.asarray([*levels, None], dtype=object)[codes]
 
 
 def sampled(table: LargeTable, target: str) -> tuple[Table, int]:
@@ -166,6 +59,7 @@ def sampled(table: LargeTable, target: str) -> tuple[Table, int]:
         if len(rows):
             frame = pd.concat([frame, _rows_at(parts, common, rows)]).sort_index()
     note = f"read in blocks; columns understood from {len(frame):,} rows drawn from all of them"
+    frame = marked(frame, text=table.spool is not None)
     return Table(frame, table.name, (note, *table.notes), left_outside(common)), total
 
 
@@ -177,7 +71,7 @@ def drawn(table: LargeTable, rows: int, seed: int = 0) -> Table:
         raise TableError(str(error)) from error
     total = sum(part.n_rows for part in parts)
     note = f"too large for memory: a random sample of {len(frame):,} of {total:,} rows"
-    frame = frame.reset_index(drop=True)
+    frame = marked(frame.reset_index(drop=True), text=table.spool is not None)
     return Table(frame, table.name, (note, *table.notes), left_outside(common))
 
 

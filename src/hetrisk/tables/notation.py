@@ -156,7 +156,8 @@ class Reading:
     Attributes
     ----------
     notation : the one found; plain where there is trouble.
-    trouble : why the numbers cannot be read without guessing, as a clause, or "".
+    trouble : why the numbers cannot be read without guessing, as a clause, or ""; where ``open``
+        it ends in "say which with", for the remedy to follow.
     proven : whether the values prove the decimal mark, so that it speaks for other columns too.
     open : whether nothing in the values tells the decimal mark, so that other columns may.
     """
@@ -325,10 +326,7 @@ def _weighed(ways: Ways, bodies: dict[str, str]) -> Reading:
 def _may_be(text: str, bodies: dict[str, str]) -> str:
     grouped = bodies[text].replace(",", "")
     decimal = float(bodies[text].replace(",", "."))
-    return (
-        f"it cannot be told whether '{text}' is {grouped} or {decimal:g}: say which with "
-        "--decimal point or --decimal comma"
-    )
+    return f"it cannot be told whether '{text}' is {grouped} or {decimal:g}: say which with"
 
 
 def _two_ways(ways: Ways, best: tuple[str, str]) -> str:

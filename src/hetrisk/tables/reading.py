@@ -13,6 +13,7 @@ import pandas as pd
 from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError
 from hetrisk.tables.formats import read_json, reader_of
+from hetrisk.tables.frames import marked
 from hetrisk.tables.inference import LeftOut
 from hetrisk.tables.inputs import Contents, Input, input_of
 from hetrisk.tables.parquet import read_parquet
@@ -33,7 +34,8 @@ class Table:
 
     Attributes
     ----------
-    frame : the cells; text where the file holds text.
+    frame : the cells; where the file holds nothing but text, text that is marked so
+        (`hetrisk.tables.frames.marked`).
     source : the file's name, without its folder.
     notes : what the reader did that its owner should know, a clause each.
     left_out : columns of some files that are not part of the table, and why.
@@ -84,7 +86,7 @@ def _read_text(source: Input, encoding: str, delimiter: str | None) -> Table:
             return _checked(read_json(text, source), source)
     layout = layout_of(source, encoding, delimiter)
     (frame,) = frames(source, layout)
-    return _checked(Contents(frame, layout.notes), source)
+    return _checked(Contents(marked(frame, text=True), layout.notes), source)
 
 
 def _checked(found: Contents, source: Input) -> Table:

@@ -24,6 +24,7 @@ class Remedy:
 DAYFIRST = Remedy("dayfirst=True or dayfirst=False", "--dayfirst or --monthfirst")
 DECIMAL = Remedy("decimal='.' or decimal=','", "--decimal point or --decimal comma")
 DELIMITER = Remedy("delimiter=", "--delimiter")
+LABELS = Remedy("task='classification'", "--task classification")
 ENCODING = Remedy("encoding='latin-1'", "--encoding latin-1")
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 
 from hetrisk.columns import BoolArray
 from hetrisk.columns.dates import MISSING_IN_TARGET
+from hetrisk.tables import remedies
 from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Note
 from hetrisk.tables.errors import TableError, counted, listed, quoted
@@ -58,6 +59,16 @@ class Target:
     notes: tuple[Note, ...]
     notation: Notation = PLAIN
 
+    def read(self, column: pd.Series) -> np.ndarray:
+        """(n,) a further column, read alike: numbers, or classes as text; None where missing."""
+        cells = cells_of(self.name, column, MISSING_IN_TARGET)
+        if cells is None:
+            raise TableError(f"the target {quoted(self.name)} does not hold single values")
+        if self.task == REGRESSION:
+            return cells.numbers(self.notation)
+        codes, levels = cells.levels()
+        return np.asarray([*levels, None], dtype=object)[codes]
+
 
 def check_target_name(labels: list[str], name: str) -> None:
     """Refuse a target that no column is called."""
@@ -90,7 +101,8 @@ def read_target(
     if cells.missing.all():
         raise TableError(f"every value of the target {quoted(name)} is missing")
     if cells.reading.trouble and task != CLASSIFICATION:
-        raise TableError(f"the target {quoted(name)}: {cells.reading.trouble}")
+        remedy = remedies.DECIMAL if cells.reading.open else None
+        raise TableError(f"the target {quoted(name)}: {cells.reading.trouble}", remedy)
     chosen, reason = (task, "as asked") if task != "auto" else _infer_task(cells)
     known = ~cells.missing
     values = _numbers(cells) if chosen == REGRESSION else _classes(cells)
@@ -99,6 +111,8 @@ def read_target(
     if chosen == REGRESSION:
         _, levels = cells.levels()
         notes += [Note(name, text) for text in cells.reading.notation.described(levels)]
+        if task == "auto" and len(levels) <= FEW_VALUES:
+            notes.append(Note(name, "taken as a number; if it holds codes, say", remedies.LABELS))
     if not known.all():
         gone = counted(int((~known).sum()), "row")
         notes.append(Note(name, f"{gone} without a value left out: it is the target"))
@@ -132,8 +146,7 @@ def _infer_task(cells: Cells) -> tuple[str, str]:
     if (values == np.rint(values)).all() and len(levels) <= FEW_VALUES:
         if _CLASS_NAME.search(cells.name):
             return CLASSIFICATION, f"the target's name says that its {distinct} are codes"
-        reason = f"the target counts or rates, with {distinct}"
-        return REGRESSION, f"{reason} (if they are codes: --task classification)"
+        return REGRESSION, f"the target counts or rates, with {distinct}"
     return REGRESSION, f"the target is a number with {distinct}"
 
 

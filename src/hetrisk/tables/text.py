@@ -21,6 +21,7 @@ from typing import TextIO
 
 import pandas as pd
 
+from hetrisk.tables import remedies
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 from hetrisk.tables.formats import is_json
 from hetrisk.tables.inputs import Input
@@ -174,7 +175,8 @@ def _decode(
             ) from None
         raise TableError(
             f"{source.quoted}, line {line}: the byte 0x{error.object[error.start]:02x} is not "
-            f"{encoding}; say --encoding latin-1 if the file comes from an old Windows program"
+            f"{encoding}; if the file comes from an old Windows program, say",
+            remedies.ENCODING,
         ) from None
     except UnicodeError as error:  # a stream that does not begin as UTF-16 and UTF-32 must
         raise TableError(f"{source.quoted} is not {encoding}: {error}") from None
@@ -226,7 +228,8 @@ def _delimiter(source: Input, encoding: str) -> str:
     if not scores:
         raise TableError(
             f"{source.quoted} has only one column: if its fields are separated by something "
-            "other than commas, tabs, semicolons or bars, say which with --delimiter"
+            "other than commas, tabs, semicolons or bars, say which with",
+            remedies.DELIMITER,
         )
     return max(scores, key=lambda delimiter: scores[delimiter])
 

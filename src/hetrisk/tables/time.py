@@ -32,6 +32,10 @@ _LONGEST = 200  # of a name or a zone in a record
 _MONTH_CODE = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])")
 _ISO_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
 _OFFSET = re.compile(r":[0-9]{2}(?:\.[0-9]+)? ?(Z|[+-][0-9]{2}:?(?:[0-9]{2})?)$")
+# A name of the tz database or an offset: pandas would also take the path of a file.
+_ZONE = re.compile(
+    r"(?!dateutil)[A-Za-z]*|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z0-9_+-]+){1,2}|(UTC)?[+-]\d\d:?(\d\d)?"
+)
 _PERIODS = {  # unit -> texts with a year and a number
     "Q": re.compile(
         r"(?P<year>[0-9]{4})[-_ /]?Q(?P<n>[1-4])|Q(?P<m>[1-4])[-_ /]?(?P<last>[0-9]{4})"
@@ -360,6 +364,8 @@ def _wall(moments: pd.Series, held: pd.Series, zone: str) -> pd.Series:
 
 
 def _is_zone(zone: str) -> bool:
+    if not _ZONE.fullmatch(zone):
+        return False
     try:
         pd.Timestamp(0, tz=zone or "UTC")
     except (KeyError, ValueError, OSError, TypeError):
