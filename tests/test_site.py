@@ -21,11 +21,12 @@ HEADINGS = ("start", "how-to/index", "gallery/index", "concepts/index", "referen
 SAMPLE = (
     "index",
     *HEADINGS,
-    "evidence/index",
-    "how-to/date-or-site",
-    "concepts/related",
+    "evidence",
+    "real",
+    "how-to/next-year",
+    "concepts/backtest",
     "reference/generated/command-line",
-    "reference/generated/hetrisk.HRMRegressor",
+    "reference/generated/hetrisk.BacktestRegressor",
     "gallery/example_01_computer_prices",
 )
 EXAMPLES = 10

@@ -16,23 +16,24 @@ from sphinx.application import Sphinx
 # What each part is for, in the order a newcomer meets them.
 MODULES = {
     "hetrisk": "Estimators",
-    "hetrisk.metrics": "Curves, errors and distances",
+    "hetrisk.metrics": "Errors, distances and tests",
     "hetrisk.plotting": "Pictures for notebooks",
-    "hetrisk.compare": "Leaving one environment out",
     "hetrisk.monitoring": "New rows against what was learned",
     "hetrisk.tables": "Tables as people write them",
     "hetrisk.report": "The page that explains a model",
     "hetrisk.modelfile": "Model files",
     "hetrisk.blocks": "Where rows live",
     "hetrisk.datasets": "Simulators, tasks and real tables",
-    "hetrisk.baselines": "What HRM is compared with",
+    "hetrisk.baselines": "Other people's methods",
 }
 RESULTS = (
-    "Evidence",
-    "SourceRecord",
-    "EnvironmentScore",
-    "HistoryRecord",
-    "ReachCurve",
+    "Ranked",
+    "Tested",
+    "Forecast",
+    "Horizon",
+    "Expected",
+    "ReachLine",
+    "ColumnEvidence",
 )
 
 
@@ -51,8 +52,8 @@ def page() -> str:
     parts += section(
         "What a fit returns",
         "hetrisk.core.result",
-        "Values behind ``evidence_``, ``sources_``, ``leave_one_out_``, ``history_`` and "
-        "``reach_curve_``.",
+        "Records behind ``ranking_``, ``backtest_``, ``forecast_``, ``reach_curve_`` and "
+        "``evidence_``.",
         list(RESULTS),
     )
     return "\n".join(parts)

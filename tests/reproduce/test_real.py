@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hetrisk.reproduce.real import judging
+from hetrisk.reproduce.real import judging, records, run_real
 from hetrisk.reproduce.real import lot as drawing
-from hetrisk.reproduce.real import records, run_real
 from hetrisk.reproduce.real.lot import Lot, prepare
 from hetrisk.reproduce.real.ordinary import Ordinary
 from hetrisk.reproduce.real.page import geometric, ratios, write
