@@ -95,7 +95,7 @@ def fitted(model: Any, told: dict[str, Any], X: pd.DataFrame, y: np.ndarray, wei
     """Fit as a user would: side columns by name, or beside the numbers."""
     numbers = X.filter(like="x")
     extra: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
-    if "environments" in told and told["environments"]:
+    if told.get("environments"):
         names = {"both": ["when", "site"]}.get(told["environments"], told["environments"])
         extra["environments"] = X[names]
     if type(model).__name__.startswith("Backtest"):

@@ -27,7 +27,17 @@ import hetrisk
 from attacking import Tally, in_child, options
 from hetrisk import modelfile
 from hetrisk.core.predictor import LevelPart, LinearPart, Predictor, TreesPart
+from hetrisk.core.result import (
+    ColumnEvidence,
+    Expected,
+    Forecast,
+    Horizon,
+    Ranked,
+    ReachLine,
+    Tested,
+)
 from hetrisk.modelfile import Deployed, Intervals
+from hetrisk.report import render, stored
 from hetrisk.tables.time import TimeColumn
 
 ODD = [
@@ -99,9 +109,57 @@ def by_hand() -> Iterator[tuple[str, Deployed]]:
                 environment_levels=("p", "q"),
                 classes=None if K == 1 else np.array(["x", "y", "z"]),
                 intervals=widths if K == 1 else None,
-                summary={"verdict": "no difference found", "reach": 2.0},
+                summary=summary("RMSE" if K == 1 else "log loss"),
             ),
         )
+
+
+def summary(unit: str) -> dict[str, object]:
+    """Return what a page is made of, with something of everything."""
+    expected = Expected(1.0, 0.5, 2.0)
+    ahead = tuple(Horizon(h, f"{h:g} years", expected, expected, expected, 4) for h in (1.0, 2.0))
+    names = ("constant", "plain", "ridge")
+    return {
+        "origin": {
+            "source": "t.csv",
+            "target": "y",
+            "task": "regression",
+            "reason": "it holds numbers",
+            "n_rows": 40,
+            "n_columns": 6,
+            "time": "when",
+            "environment": "site",
+            "notes": (("a", "read as a number"),),
+            "left_out": (("id", "it differs in every row"),),
+            "leaks": ("'b' gives it away",),
+        },
+        "reach": 1.0,
+        "ranking": tuple(
+            Ranked(name, 1.0, 2.0, 4.0, 0.5, 0.4, 0.6, name == "ridge", "") for name in names
+        ),
+        "backtest": tuple(
+            Tested(name, str(year), str(year - 1), 1.0, False, 7, 1.5 + year % 2)
+            for name in names
+            for year in range(2001, 2006)
+        ),
+        "forecast": Forecast(1.0, 0.5, 2.0, expected, expected, ahead, 3.0, unit, 4),
+        "reach_curve": tuple(ReachLine(float(t), 1.0 + t, 1.0 + 2 * t, 3.0) for t in range(4)),
+        "break_even": 0.5,
+        "columns": tuple(
+            {"name": c, "weight": 0.5, "p_slope": 0.1, "slopes": (0.1, 0.9), "reason": "steady"}
+            for c in "abc"
+        ),
+        "evidence": (ColumnEvidence("a", True, (1.0, -1.0), 0.2, 0.1, 0.9, "it stays"),),
+        "differences": ({"environment": "p", "n_rows": 20, "sentences": ("a is higher",)},),
+        "cautions": ("rows are few",),
+        "advice": ("name a time",),
+        "quality": {
+            "outcome": "" if unit == "RMSE" else "x",
+            **dict.fromkeys(("predicted", "observed", "low", "high"), (0.1, 0.5, 0.9)),
+            "count": (10, 10, 20),
+            "held_out": True,
+        },
+    }
 
 
 def models() -> Iterator[tuple[str, bytes, Use]]:
@@ -118,6 +176,9 @@ def used(deployed: Deployed) -> None:
         deployed.predict_proba(frame)
     elif deployed.intervals is not None:
         deployed.predict_interval(frame, float(deployed.intervals.levels[-1]))
+    page = stored.from_record(deployed.summary)
+    if page is not None:
+        assert "<script>alert" not in render(page)
     modelfile.loads(modelfile.dumps(deployed))
 
 
@@ -184,7 +245,17 @@ def nudged(data: bytes, rng: random.Random) -> bytes:
             bool: [True, False],
             int: NUMBERS,
             float: [0.0, -1.0, 1e300, 5e-324, "nan"],
-            str: ["", "x", "nan", "inf", "\x1b[31m", "<b>", "é" * 300, "numbers", "2020-01-01"],
+            str: [
+                "",
+                "x",
+                "nan",
+                "inf",
+                "\x1b[31m",
+                "<script>alert(1)",
+                "é" * 300,
+                "numbers",
+                "2020-01-01",
+            ],
         }.get(kind, [None, "x", 0])
         home[key] = rng.choice(values)
     return packed({**parts, "records.json": json.dumps(tree).encode()})

@@ -20,7 +20,7 @@ MAKES = {
     "labels": labelled,
     "time": timed,
     "linear": lambda: deployed(predictor=single(linear())),
-    "no columns": lambda: deployed(predictor=single(linear(d=0)), columns=()),
+    "no columns": lambda: deployed(predictor=single(linear(d=0)), columns=(), reference=None),
     "whole labels": lambda: dataclasses.replace(labelled(), classes=np.array([1, 2, 5])),
     "no environment": lambda: deployed(
         predictor=single(trees()),

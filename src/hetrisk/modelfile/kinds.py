@@ -109,7 +109,7 @@ class Number(Kind):
         number = float(plain or 0.0)
         src.need(self.nan or not math.isnan(number), "not be missing")
         src.need(self.inf or not math.isinf(number), "be finite")
-        right = math.isnan(number) or self.low <= number <= self.high
+        right = not math.isfinite(number) or self.low <= number <= self.high
         src.need(right, f"lie between {self.low:g} and {self.high:g}")
         return number
 
@@ -243,7 +243,7 @@ class Array(Kind):
     def _check(self, array: np.ndarray, src: Reader) -> None:
         src.need(self.nan or not np.isnan(array).any(), "hold no missing value")
         src.need(self.inf or not np.isinf(array).any(), "hold finite values")
-        inside = np.isnan(array) | ((array >= self.low) & (array <= self.high))
+        inside = ~np.isfinite(array) | ((array >= self.low) & (array <= self.high))
         src.need(bool(inside.all()), f"lie between {self.low:g} and {self.high:g}")
 
 

@@ -3,7 +3,7 @@
 A new field gets ``Field(kind, since=version, default=...)`` and its record the next version below:
 files of before take the default; versions of before refuse files that hold it, in a sentence. A
 field is never renamed, nor given another meaning. Dimensions: d columns of the predictor, K scores
-of a row (1 for numbers), E known environments; p columns that `check` compares.
+of a row (1 for numbers), E known environments.
 
 =========  ======================================================================================
 encoder    how a table becomes numbers: what each column meant, how time is read
@@ -55,7 +55,7 @@ MOST_FEATURES = 5_000
 LARGEST = 1e300  # of a number that is added to others: sums of a few stay finite
 
 NAME, SENTENCE = Text(10_000), Text(100_000)
-FIGURE = Number(nan=True, inf=True)
+FIGURE = Number(-1e150, 1e150, nan=True, inf=True)  # its square is a number too
 SHARE = Number(0.0, 1.0, nan=True)
 COUNT = Whole(0)
 SENTENCES, PAIRS = Many(SENTENCE), Many(Many(SENTENCE, least=2, most=2))
@@ -73,7 +73,7 @@ def numbers(*shape: str) -> Array:
 
 def figures(*shape: str) -> Array:
     """Return numbers that are shown or compared, missing and infinite ones among them."""
-    return Array("number", shape, nan=True, inf=True)
+    return Array("number", shape, -1e150, 1e150, nan=True, inf=True)
 
 
 # The encoder. A zone is a name of the tz database or an offset: pandas would take a file as well.
@@ -238,11 +238,11 @@ SUMMARY = Record(
 # The reference.
 COLUMNS = Record(
     of(COUNT, "n_rows")
-    | of(figures("p"), "mean sd low high")
-    | of(Array("number", ("p",), 0.0, 1.0), "missing")
-    | of(figures("q", "p"), "points")
-    | of(Array("number", ("q", "p"), 0.0, 1.0, nan=True), "cdf")
-    | of(Array("truth", ("p",)), "indicator"),
+    | of(figures("d"), "mean sd low high")
+    | of(Array("number", ("d",), 0.0, 1.0), "missing")
+    | of(figures("q", "d"), "points")
+    | of(Array("number", ("q", "d"), 0.0, 1.0, nan=True), "cdf")
+    | of(Array("truth", ("d",)), "indicator"),
     Columns,
 )
 MISSES = Record(
@@ -265,8 +265,8 @@ def wrong_reference(made: dict[str, Any]) -> str:
 
 
 REFERENCE = Record(
-    of(Many(NAME, dim="p", differ=True), "names")
-    | of(Many(NAME, dim="p"), "groups")
+    of(Many(NAME, dim="d", differ=True), "names")
+    | of(Many(NAME, dim="d"), "groups")
     | of(COLUMNS, "columns")
     | of(Named(FIGURE), "weights")
     | of(numbers("K"), "constant")
