@@ -2,6 +2,7 @@
 
 from hetrisk.datasets.anti_causal import anti_causal_coefficients, make_anti_causal
 from hetrisk.datasets.cats_and_dogs import make_cats_and_dogs
+from hetrisk.datasets.economy import load_economy
 from hetrisk.datasets.natural import NaturalTable, load_natural, natural_names
 from hetrisk.datasets.registry import TASKS, load_task, task_settings
 from hetrisk.datasets.rodents import load_rodents
@@ -15,6 +16,7 @@ __all__ = [
     "Sample",
     "ShiftTask",
     "anti_causal_coefficients",
+    "load_economy",
     "load_natural",
     "load_rodents",
     "load_task",
