@@ -154,7 +154,7 @@ def test_bad_input_is_refused_in_a_sentence(model):
     frame, _ = rows(5, 0)
     with pytest.raises(TableError, match="the table has no rows"):
         check(model, frame.iloc[:0])
-    with pytest.raises(TableError, match="lacks age"):
+    with pytest.raises(TableError, match="lacks 'age'"):
         check(model, frame.drop(columns="age"))
     with pytest.raises(TableError, match="holds nothing to check"):
         check(replace(model, reference=None), frame)

@@ -362,6 +362,10 @@ class CategoryColumn(Column):
         features = np.append(self._rows(place), self._rows([self._absent]), axis=0)[codes]
         return features, self._notes(cells, codes, values, place)
 
+    def knows(self, level: str) -> bool:
+        """Whether a level occurred in the rows that were learnt from."""
+        return self._places([level])[0] >= 0
+
     def observed(self, cells: Cells) -> FloatArray:
         """One-hot, as missing values are a level of their own or the mean of all."""
         return self.encode(cells)[0]

@@ -19,6 +19,7 @@ from hetrisk.tables.inference import LeftOut
 
 STANDARD_INPUT = "-"
 MAGIC_BYTES = 8
+MODEST_MEMORY = 4 * 2**30
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -138,8 +139,15 @@ def unreadable(source: Input, what: str, error: BaseException) -> TableError:
 
 def memory_limit() -> int:
     """Bytes a table may take with room to work: an eighth of the memory of machine or container."""
-    pages = os.sysconf("SC_PHYS_PAGES")
-    memory = os.sysconf("SC_PAGE_SIZE") * pages
+    memory = _machine_memory()
     with suppress(OSError, ValueError):  # no container, or one without a limit ("max")
         memory = min(memory, int(_CGROUP_LIMIT.read_text()))
     return memory // 8
+
+
+def _machine_memory() -> int:
+    """Bytes of memory; a modest machine's where the system does not say."""
+    try:
+        return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
+        return MODEST_MEMORY
