@@ -9,7 +9,7 @@ import pandas as pd
 
 from hetrisk.core.drift.columns import summarise
 from hetrisk.core.drift.rise import misses
-from hetrisk.core.predictor import LevelPart, LinearPart, Predictor, TreesPart
+from hetrisk.core.predictor import LevelPart, LinearPart, Predictor, TreesPart, single
 from hetrisk.core.result import (
     ColumnEvidence,
     Expected,
@@ -20,6 +20,7 @@ from hetrisk.core.result import (
     Tested,
 )
 from hetrisk.modelfile import FORMAT_VERSION, Deployed, Intervals
+from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.time import TimeColumn
 
 COLUMNS = ("a", "b", "c")
@@ -117,6 +118,32 @@ def timed(zone="Europe/Berlin"):
     when = TimeColumn(np.empty(0), "when", "date", "ISO8601", zone=zone)
     return deployed(
         predictor=Predictor(((line, trees()),), np.ones(1)), time_name="when", time=when
+    )
+
+
+def messy(n=80):
+    """A table of every kind of column."""
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame(
+        {
+            "size": rng.normal(size=n),
+            "kind": rng.choice(["p", "q", "r"], n),
+            "sold": rng.choice(["yes", "no"], n),
+            "built": pd.date_range("2001-02-03", periods=n).strftime("%d.%m.%Y"),
+            "opens": [f"{h % 24:02}:30" for h in range(n)],
+        }
+    )
+    made.loc[::3, "size"] = None
+    return made
+
+
+def encoded():
+    """Return a model of a table, with its encoder."""
+    encoder = TableEncoder().fit(messy())
+    names = encoder.encoding_.feature_names
+    line = LinearPart(np.ones((len(names), 1)), np.zeros(1), np.zeros(1))
+    return deployed(
+        predictor=single(line), columns=names, encoder=encoder.encoding_, reference=None
     )
 
 

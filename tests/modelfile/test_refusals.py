@@ -14,6 +14,7 @@ from modelfile.examples import (
     LABEL,
     deployed,
     edited,
+    encoded,
     labelled,
     packed,
     part,
@@ -48,6 +49,7 @@ def number(kind, name, value, at=0):
     return lambda f: with_numbers(f, kind, name, lambda x: x.__setitem__(at, value))
 
 
+MANY = [f"level {j}" for j in range(6000)]
 TWO = {"shape": [2, 2], "at": 0}
 REFUSED = {
     "empty": (lambda f: b"", "is not a hetrisk model file"),
@@ -192,6 +194,29 @@ def test_a_field_an_earlier_version_did_not_have_takes_its_default(good, monkeyp
     gone = edited(newer, lambda records: records["summary"]["summary"].pop("fairness"))
     with pytest.raises(ModelFileError, match=r"'summary\.summary\.fairness' must be there"):
         modelfile.loads(gone)
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "match"),
+    [
+        ("size", {"kind": "method"}, "one of 'number'"),
+        ("size", {"fill": "x"}, "'fill' .* a finite number"),
+        ("kind", {"levels": ["p"]}, "one number a level"),
+        ("kind", {"shares": [5.0, 5.0, 5.0]}, "shares that sum to one"),
+        ("kind", {"levels": MANY, "shares": [1 / 6000] * 6000}, "encode the columns"),
+        ("built", {"form": "%n%n%n"}, "'form'"),
+        ("built", {"__class__": "x"}, "fields not known"),
+    ],
+)
+def test_a_recorded_encoder_is_checked(column, change, match):
+    good = modelfile.dumps(encoded())
+
+    def changed(records):
+        columns = records["encoder"]["encoder"]["columns"]["of"]["columns"]
+        next(c["of"] for c in columns if c["of"]["name"] == column).update(change)
+
+    with pytest.raises(ModelFileError, match=match):
+        modelfile.loads(edited(good, changed))
 
 
 @pytest.mark.parametrize("zone", ["dateutil//etc/passwd", "/etc/passwd", "../x", "Europe/../x"])

@@ -13,7 +13,18 @@ from hetrisk.core import result
 from hetrisk.core.predictor import Inputs, Predictor, single
 from hetrisk.modelfile import ModelFileError, schema
 from hetrisk.tables.errors import TableError
-from modelfile.examples import deployed, frame, labelled, linear, relabelled, summary, timed, trees
+from modelfile.examples import (
+    deployed,
+    encoded,
+    frame,
+    labelled,
+    linear,
+    messy,
+    relabelled,
+    summary,
+    timed,
+    trees,
+)
 
 MAKES = {
     "numbers": deployed,
@@ -40,6 +51,16 @@ def test_what_is_saved_is_what_is_opened(make, tmp_path):
     for name, value in model.summary.items():
         if name != "origin":  # with defaults, where something was not said
             assert repr(again.summary[name]) == repr(value)
+
+
+def test_a_table_is_encoded_as_it_was(tmp_path):
+    model = encoded()
+    modelfile.save(tmp_path / "m.hetrisk", model)
+    again = modelfile.load(tmp_path / "m.hetrisk")
+    table = messy().assign(kind="never seen", more=1).iloc[::-1]
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+    assert again.encoder == model.encoder
+    assert modelfile.dumps(again) == (tmp_path / "m.hetrisk").read_bytes()
 
 
 def test_the_reference_comes_back():

@@ -128,7 +128,7 @@ def _rounded(values: np.ndarray) -> np.ndarray:
 
 def _notes(model: Deployed, frame: pd.DataFrame) -> list[str]:
     """What had to be done to the table before it could be predicted."""
-    encoder: Any = model.encoder
+    encoder = model.encoder
     return [] if encoder is None else [str(note) for note in encoder.encode(frame)[1]]
 
 

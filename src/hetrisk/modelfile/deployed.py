@@ -18,7 +18,7 @@ from hetrisk.columns.words import listed, quoted
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.modelfile.errors import ModelFileError
-from hetrisk.tables.encoder import TableEncoder
+from hetrisk.tables.encoding import Encoding
 from hetrisk.tables.errors import TableError
 from hetrisk.tables.frames import as_pandas
 from hetrisk.tables.time import TimeColumn, read_environment
@@ -77,7 +77,7 @@ class Deployed:
     target: str
     predictor: Predictor
     columns: tuple[str, ...]
-    encoder: TableEncoder | None = None
+    encoder: Encoding | None = None
     time_name: str | None = None
     time: TimeColumn | None = None
     environment_name: str | None = None
@@ -94,7 +94,7 @@ class Deployed:
         model: Any,
         *,
         target: str = "y",
-        encoder: TableEncoder | None = None,
+        encoder: Any = None,
         time: TimeColumn | None = None,
         summary: Mapping[str, Any] | None = None,
         reference: Mapping[str, Any] | None = None,
@@ -105,7 +105,8 @@ class Deployed:
         ----------
         model : BacktestRegressor, BacktestClassifier, StableRegressor or StableClassifier.
         target : name of what is predicted.
-        encoder : what made the model's columns from a table; the model's own by default.
+        encoder : the fitted `TableEncoder` that made the model's columns from a table; the
+            model's own by default.
         time : how the column of time is read.
         summary, reference : records to keep with it.
         """
@@ -116,7 +117,8 @@ class Deployed:
                 f"the model cannot be written: {type(model).__name__} is not fitted, or deploys an "
                 "estimator of your own, which a model file has no place for"
             )
-        columns = known["columns_"]
+        encoder = known["encoder_"] if encoder is None else encoder
+        columns = known["columns_"] if encoder is None else encoder.encoding_.feature_names
         if columns is None:
             names = known["feature_names_in_"]
             columns = [f"x{j}" for j in range(model.n_features_in_)] if names is None else names
@@ -126,7 +128,7 @@ class Deployed:
             target=target,
             predictor=predictor,
             columns=tuple(str(name) for name in columns),
-            encoder=known["encoder_"] if encoder is None else encoder,
+            encoder=None if encoder is None else encoder.encoding_,
             time_name=known["time_name_"],
             time=time,
             environment_name=known["environment_name_"],
@@ -149,7 +151,7 @@ class Deployed:
         if self.encoder is None:
             X = self._numbers(table)
         else:
-            X = np.asarray(self.encoder.transform(table), dtype=float)
+            X, _ = self.encoder.encode(table)
         return Inputs(X, self._time(table), self._environment(table))
 
     def predict(self, frame: Any) -> np.ndarray:

@@ -325,7 +325,10 @@ class Record(Kind):
             for name, kind in self.fields.items():
                 with src.inside(f".{name}"):
                     values[name] = _read_field(_field(kind), node.get(name, _NOTHING), src)
-            made = self.make(**values)
+            try:
+                made = self.make(**values)
+            except ValueError as error:  # what it makes checks its own fields
+                src.need(False, f"be right: {error}")
             wrong = "" if self.check is None else self.check(made)
             src.need(not wrong, wrong)
         return made

@@ -46,6 +46,7 @@ def _check_whole(deployed: Deployed, src: Reader) -> None:
     src.need(deployed.predictor.link == link, f"have the link {link}")
     timeless = deployed.time is None or deployed.time_name is None
     src.need(not (deployed.predictor.needs_time and timeless), "say how time is read")
-    if deployed.encoder is not None:
-        features = len(deployed.encoder.get_feature_names_out())
-        src.need(features == len(deployed.columns), "encode as many columns as it predicts from")
+    encoded = None if deployed.encoder is None else deployed.encoder.feature_names
+    src.need(encoded in (None, deployed.columns), "encode the columns it predicts from")
+    compared = None if deployed.reference is None else deployed.reference["names"]
+    src.need(compared in (None, deployed.columns), "compare the columns it predicts from")

@@ -47,7 +47,7 @@ from hetrisk.modelfile.kinds import (
     Whole,
 )
 from hetrisk.modelfile.trees import DEEPEST_TREE, wrong_level, wrong_trees
-from hetrisk.tables.encoder import TableEncoder
+from hetrisk.tables.encoding import Encoding
 from hetrisk.tables.time import TimeColumn
 
 VERSIONS = {"encoder": 1, "predictor": 1, "summary": 1, "reference": 1}
@@ -89,8 +89,8 @@ TIME = Record(
 )
 TABLE = Record(
     of(Plain(), "columns"),
-    lambda columns: TableEncoder.from_record(columns),
-    parts=lambda encoder: {"columns": encoder.to_record()},
+    lambda columns: Encoding.from_record(columns),
+    parts=lambda encoding: {"columns": encoding.to_record()},
 )
 ENCODER = Record(
     of(Maybe(TABLE), "encoder") | of(Maybe(NAME), "time_name") | of(Maybe(TIME), "time")

@@ -75,12 +75,12 @@ def check(deployed: Deployed, frame: Any, y: Any = None) -> Check:
 
 def observed(deployed: Deployed, table: pd.DataFrame) -> FloatArray:
     """(n, p) the model's numbers, NaN where the table holds no value."""
-    encoder: Any = deployed.encoder
+    encoder = deployed.encoder
     if encoder is None:
         return table[list(deployed.columns)].to_numpy(dtype=float, na_value=np.nan)
-    frame = encoder.encoding_.matched(table)
+    frame = encoder.matched(table)
     places = places_of(frame)
-    parts = [column.observed(cells_in(frame, places, column.name)) for column in encoder.columns_]
+    parts = [column.observed(cells_in(frame, places, column.name)) for column in encoder.columns]
     return np.hstack(parts)
 
 
@@ -89,9 +89,9 @@ def unseen(deployed: Deployed, table: pd.DataFrame) -> Unseen:
     encoder: Any = deployed.encoder
     if encoder is None:
         return {}
-    frame = encoder.encoding_.matched(table)
+    frame = encoder.matched(table)
     places, found = places_of(frame), {}
-    for column in (column for column in encoder.columns_ if column.kind == "category"):
+    for column in (column for column in encoder.columns if column.kind == "category"):
         codes, levels = cells_in(frame, places, column.name).levels()
         strange = [code for code, level in enumerate(levels) if not column.knows(level)]
         share = float(np.isin(codes, strange).mean())
