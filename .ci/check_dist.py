@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 LARGEST_WHEEL = 2_000_000  # bytes: the library is text and one small table
-SHIPPED_DATA = {"hetrisk/datasets/rodents.csv.gz"}  # what `hetrisk demo` shows
+SHIPPED_DATA = {"hetrisk/datasets/economy.csv.gz"}  # what `hetrisk demo` shows
 DATA_SUFFIXES = {".csv", ".gz", ".parquet", ".zip", ".npz", ".npy", ".pkl", ".arff", ".xlsx"}
 NEEDED = {"hetrisk/__init__.py", "hetrisk/py.typed", "hetrisk/report/page.html"}
 NEEDED_IN_SOURCE = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff"}

@@ -71,7 +71,7 @@ def test_a_wheel_that_holds_too_much_is_refused(check_dist, tmp_path, name, faul
 
 
 def test_a_good_pair_passes(check_dist, tmp_path, capsys):
-    wheel(tmp_path, "hetrisk/datasets/rodents.csv.gz", "hetrisk-0.dist-info/METADATA")
+    wheel(tmp_path, "hetrisk/datasets/economy.csv.gz", "hetrisk-0.dist-info/METADATA")
     source(tmp_path)
     assert check_dist.main(tmp_path) == 0
     assert "hold what they should" in capsys.readouterr().out

@@ -5,7 +5,6 @@ from hetrisk.datasets.cats_and_dogs import make_cats_and_dogs
 from hetrisk.datasets.economy import load_economy
 from hetrisk.datasets.natural import NaturalTable, load_natural, natural_names
 from hetrisk.datasets.registry import TASKS, load_task, task_settings
-from hetrisk.datasets.rodents import load_rodents
 from hetrisk.datasets.selection_bias import make_selection_bias, selection_bias_coefficients
 from hetrisk.datasets.task import Labelled, Sample, ShiftTask
 
@@ -18,7 +17,6 @@ __all__ = [
     "anti_causal_coefficients",
     "load_economy",
     "load_natural",
-    "load_rodents",
     "load_task",
     "make_anti_causal",
     "make_cats_and_dogs",
