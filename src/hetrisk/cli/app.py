@@ -23,12 +23,13 @@ from hetrisk import atomic
 from hetrisk.cli.process import ending_on_signals, exit_code, received
 
 COMMANDS = {
-    "demo": "See the point: two models meet a shift, and one survives it.",
-    "fit": "Fit a stable model to a table, and say what was found.",
+    "demo": "See the point: a real table, its past learned from, and what came after.",
+    "fit": "Find out which model to deploy, and how wrong it will be.",
     "predict": "Predict with a fitted model.",
-    "check": "Hold new rows against what a fitted model learned from.",
+    "check": "Hold new rows against what a model was told to expect.",
+    "adapt": "Move a model to a new environment with a few labelled rows.",
     "report": "Write the page that explains a fitted model.",
-    "reproduce": "Make the paper's tables and figures again.",
+    "reproduce": "Make the paper's tables and the comparison on real tables again.",
 }
 DEBUG = "hetrisk.debug"
 
@@ -216,10 +217,9 @@ def _debug_option() -> click.Option:
 )
 @click.version_option(hetrisk.__version__, prog_name="hetrisk")
 def cli() -> None:
-    """Predictors that keep working when the data shifts.
+    """Which model to deploy where it was not trained, and how wrong it will be there.
 
-    Give hetrisk one table pooled from several hospitals, years or shops, without saying which
-    row came from where. It looks for hidden environments in which the relation between the
-    columns and the target differs, leaves out the columns that cannot be relied on, and says
-    plainly when there is nothing to gain.
+    Give hetrisk a table with a column of time, or of where rows come from. It learns from some
+    periods or places and predicts the others, as deployment will; chooses among ordinary models,
+    from the mean to boosted trees; foretells the error to come; and later checks what came.
     """

@@ -173,7 +173,9 @@ class _Fitting:
             "verdict": "",
             "verdict_reason": "",
         }
-        return self.described(model.encoder_, deployed, record, time, self._evidence(model))
+        return self.described(
+            model.encoder_, deployed, record, time, self._evidence(model), model.drift_
+        )
 
     def stable(self) -> Fitted:
         """Look for stable columns: neither time nor environments were named."""
@@ -221,6 +223,7 @@ class _Fitting:
         record: dict[str, Any],
         time: TimeColumn | None,
         evidence: tuple[Any, ...],
+        drift: Any = None,
     ) -> Fitted:
         """Say what is known of the columns and the environments, and keep it with the model."""
         rows = self._rows()
@@ -240,7 +243,7 @@ class _Fitting:
             quality=quality(sample),
             **record,
         )
-        reference = reference_of(sample, lines, period)
+        reference = reference_of(sample, lines, period, drift)
         kept = replace(
             deployed,
             summary=summary_record(summary),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hetrisk.core.backtest.adaptation import Drift
 from hetrisk.core.drift.columns import Columns, summarise
 from hetrisk.core.drift.rise import Misses, misses
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
@@ -32,6 +33,7 @@ class Reference:
     misses : residuals over some of the columns; None where there were too few rows.
     missed, centre : names of these columns, and their means.
     environments : name and share of each.
+    drift : how far scores were off in environments left out, for adapting; None without a backtest.
     last_time, period : the last time learned from and the length of a period; NaN without.
     """
 
@@ -44,6 +46,7 @@ class Reference:
     missed: tuple[str, ...]
     centre: FloatArray
     environments: tuple[tuple[str, float], ...] = ()
+    drift: Drift | None = None
     last_time: float = math.nan
     period: float = math.nan
 
@@ -71,6 +74,7 @@ def reference_of(s: Sample, lines: Sequence[ColumnLine], period: float = math.na
     s : rows it was fitted to.
     lines : the columns with their weights.
     period : length of a period of time.
+    drift : what a backtest found of how environments differ.
     """
     order = [line.name for line in lines if line.weight > 0]
     ranked = sorted(
@@ -91,6 +95,7 @@ def reference_of(s: Sample, lines: Sequence[ColumnLine], period: float = math.na
         missed=tuple(s.names[j] for j in chosen),
         centre=centre,
         environments=_shares(s.environment),
+        drift=drift,
         last_time=float(np.nanmax(s.time)) if timed and s.time is not None else math.nan,
         period=period,
     )
