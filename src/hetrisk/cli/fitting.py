@@ -73,8 +73,7 @@ class Wishes:
         roles |= {"time": self.time, "environment": self.environment}
         taken: dict[str, str] = {}
         for role, name in roles.items():
-            both = {taken.get(name or ""), role} == {"time", "environment"}
-            if name in taken and not both:
+            if name in taken:
                 raise TableError(f"{quoted(name)} cannot be both {taken[name]} and {role}")
             if name is not None:
                 taken[name] = role
@@ -155,12 +154,14 @@ class _Fitting:
         kind = BacktestClassifier if self.labels else BacktestRegressor
         candidates: Any = "auto" if w.candidate is None else _candidates(w.candidate)
         model = kind(candidates, w.time, w.environment, w.reach, verbose=verbose)
+        frame, time = self.frame, None
+        if w.time is not None:
+            time = read_time(frame[w.time], w.time, w.dayfirst)
+            if w.dayfirst is not None:  # days, so that they are not to be read again
+                frame = frame.assign(**{w.time: time.value})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model.fit(self.frame, self.target.values, sample_weight=self.weight)
-        time = None
-        if w.time is not None:
-            time = read_time(self.frame[w.time], w.time, w.dayfirst)
+            model.fit(frame, self.target.values, sample_weight=self.weight)
         deployed = Deployed.from_model(model, target=w.target, time=time)
         asked = w.candidate
         record = {
