@@ -20,7 +20,6 @@ extensions = [
     "myst_parser",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
-    "command_line",
     "public_names",
     "pages",
 ]

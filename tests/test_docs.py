@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import os
 from pathlib import Path
 
@@ -35,9 +36,19 @@ def test_examples_print_what_is_shown(path, tmp_path):
     assert not differ
 
 
-def test_the_readme_shows_python_and_the_command_line():
+def test_the_readme_runs():
     runs = {block.language for block in blocks((ROOT / "README.md").read_text()) if block.runs}
-    assert runs == {"python", "console"}
+    assert runs == {"python"}
+
+
+def test_the_page_of_commands_says_what_the_commands_say():
+    spec = importlib.util.spec_from_file_location("commands", ROOT / ".ci" / "commands.py")
+    commands = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(commands)
+    page = commands.page()
+    if os.environ.get("HETRISK_UPDATE_DOCS"):
+        commands.PAGE.write_text(page, encoding="utf-8")
+    assert commands.PAGE.read_text(encoding="utf-8") == page
 
 
 @pytest.mark.parametrize("path", DOCUMENTED, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -1,19 +1,27 @@
-"""The reference of the command line, written from the commands themselves."""
+"""Write docs/cli.md from the commands themselves.
+
+Usage: python .ci/commands.py
+"""
 
 from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any
 
 import click
-from pages import write
-from sphinx.application import Sphinx
 
-HEAD = """# Commands
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "cli.md"
+HEAD = """# Command line
 
-What `hetrisk COMMAND --help` prints, written from the commands by the build of this page.
-[The guide](../../cli.md) shows what they do on a table.
+`hetrisk COMMAND --help` prints the same. This page is written from the commands by
+`python .ci/commands.py`, and a test compares them.
+
+```console
+$ hetrisk demo --table economy.csv                                    # a table to try it on
+$ hetrisk fit economy.csv --target unemploy --time date --out m.hetrisk --report m.html
+$ hetrisk check m.hetrisk later.csv                                   # exit code 0, 3 or 4
+$ hetrisk predict m.hetrisk later.csv --interval --out predictions.csv
+```
 """
 
 
@@ -27,7 +35,7 @@ def page() -> str:
         command = cli.get_command(parent, name)
         assert command is not None
         parts.append(section(command, click.Context(command, info_name=name, parent=parent)))
-    return "\n".join(parts)
+    return "\n".join(parts).rstrip() + "\n"
 
 
 def section(command: click.Command, context: click.Context) -> str:
@@ -38,12 +46,8 @@ def section(command: click.Command, context: click.Context) -> str:
     lines = [f"## {command.name}", "", f"```text\n{usage}\n```", "", escaped(text), ""]
     lines += ["| option | meaning |", "| --- | --- |", *filter(None, rows), ""]
     if command.epilog:
-        lines += [
-            "```text",
-            inspect.cleandoc(command.epilog).replace("\b\n", "").strip(),
-            "```",
-            "",
-        ]
+        epilog = inspect.cleandoc(command.epilog).replace("\b\n", "").strip()
+        lines += ["```text", epilog, "```", ""]
     return "\n".join(lines)
 
 
@@ -58,20 +62,11 @@ def option_row(parameter: click.Parameter, context: click.Context) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    for character in "\\`*_<>|[]":
-        text = text.replace(character, f"\\{character}")
+    """Text whose signs mean themselves in Markdown."""
+    for sign in ("\\", "*", "_", "<", "|", "[", "]"):
+        text = text.replace(sign, f"\\{sign}")
     return text
 
 
-def write_page(app: Sphinx, config: Any) -> None:
-    """Write the page where the table of contents expects it."""
-    folder = Path(app.srcdir) / "reference" / "generated"
-    folder.mkdir(parents=True, exist_ok=True)
-    write(folder / "command-line.md", page())
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the page with Sphinx."""
-    app.connect("config-inited", write_page)
-    return {"parallel_read_safe": True}
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
