@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hetrisk import baselines, datasets, metrics, plotting
+    from hetrisk.estimators.backtest import BacktestClassifier, BacktestRegressor
     from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
     from hetrisk.estimators.invariant import InvariantClassifier, InvariantRegressor
     from hetrisk.estimators.mixture import EnvironmentMixture
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 __all__ = [
+    "BacktestClassifier",
+    "BacktestRegressor",
     "EnvironmentMixture",
     "HRMClassifier",
     "HRMRegressor",
@@ -30,6 +33,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "BacktestClassifier": "hetrisk.estimators.backtest",
+    "BacktestRegressor": "hetrisk.estimators.backtest",
     "EnvironmentMixture": "hetrisk.estimators.mixture",
     "HRMClassifier": "hetrisk.estimators.hrm",
     "HRMRegressor": "hetrisk.estimators.hrm",

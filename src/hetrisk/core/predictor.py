@@ -10,7 +10,7 @@ piece of code predicts, and nothing in a file needs to be executed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
@@ -107,6 +107,37 @@ class LevelPart(Part):
 
 @final
 @dataclass(frozen=True)
+class HingesPart(Part):
+    """intercept + sum_h max(x[feature[h]] - knot[h], 0) coef[h], a piecewise linear sum of columns.
+
+    ``coef`` is (H, K); a column is taken as its nearest value within ``low`` and ``high`` (d,), so
+    nothing is extrapolated.
+    """
+
+    kind: ClassVar[str] = "hinges"
+    feature: IntArray
+    knot: FloatArray
+    coef: FloatArray
+    intercept: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def scores(self, rows: Inputs) -> FloatArray:
+        """See the class."""
+        if len(rows) > ROWS_AT_ONCE:
+            starts = range(0, len(rows), ROWS_AT_ONCE)
+            return np.concatenate([self.scores(rows[s : s + ROWS_AT_ONCE]) for s in starts])
+        scores: FloatArray = self.basis(rows.X) @ self.coef + self.intercept
+        return scores
+
+    def basis(self, X: FloatArray) -> FloatArray:
+        """(n, H) the hinges."""
+        inside = np.clip(X, self.low, self.high)
+        return np.maximum(inside[:, self.feature] - self.knot, 0.0)
+
+
+@final
+@dataclass(frozen=True)
 class TreesPart(Part):
     """Binary trees whose leaves add up, all nodes in one table.
 
@@ -158,7 +189,9 @@ class TreesPart(Part):
         return scores
 
 
-PARTS: dict[str, type[Part]] = {part.kind: part for part in (LinearPart, LevelPart, TreesPart)}
+PARTS: dict[str, type[Part]] = {
+    part.kind: part for part in (LinearPart, LevelPart, HingesPart, TreesPart)
+}
 
 
 @dataclass(frozen=True)
@@ -204,3 +237,8 @@ class Predictor:
 def single(part: Part, *more: Part, link: str = IDENTITY) -> Predictor:
     """Return the predictor with one member."""
     return Predictor(((part, *more),), np.ones(1), link)
+
+
+def shifted(part: LinearPart, shift: FloatArray) -> LinearPart:
+    """Return the part with a further intercept."""
+    return replace(part, intercept=part.intercept + shift)

@@ -1,0 +1,1 @@
+"""Backtest: train on some environments, test on others, choose, foretell."""

@@ -1,0 +1,96 @@
+"""Moments of (x, time, y) in every cell, in one pass over the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hetrisk.core.backtest.cuts import Periods, Sites
+from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which cell a row falls into, from its time and the code of its environment.
+
+    Attributes
+    ----------
+    periods, sites : None without time, without environments.
+    """
+
+    periods: Periods | None
+    sites: Sites | None
+
+    @property
+    def n_periods(self) -> int:
+        """Periods; one without time."""
+        return 1 if self.periods is None else len(self.periods)
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of environments in each period: sites without time, folds of them with it."""
+        if self.sites is None:
+            return 1
+        return len(self.sites) if self.periods is None else self.sites.n_folds
+
+    @property
+    def n_cells(self) -> int:
+        """Periods times groups."""
+        return self.n_periods * self.n_groups
+
+    @property
+    def period(self) -> IntArray:
+        """(C,) period of each cell."""
+        return np.repeat(np.arange(self.n_periods), self.n_groups)
+
+    def cells(self, time: FloatArray, level: IntArray) -> IntArray:
+        """(n,) cell of each row; -1 for those without a time or an environment."""
+        period = np.zeros(len(time), dtype=np.int64)
+        group = np.zeros(len(time), dtype=np.int64)
+        missing = np.zeros(len(time), dtype=bool)
+        if self.periods is not None:
+            period = self.periods.of(time)
+            missing |= period < 0
+        if self.sites is not None:
+            site = self.sites.site[np.maximum(level, 0)]
+            group = site if self.periods is None else self.sites.fold[site]
+            missing |= level < 0
+        return np.where(missing, -1, period * self.n_groups + group)
+
+
+@dataclass(frozen=True)
+class CellPass:
+    """Block of rows to moments of cells; ``aside`` holds time and the code of the environment."""
+
+    layout: Layout
+    centre: FloatArray
+
+    def __call__(self, rows: Rows) -> Moments:
+        aside = np.empty((len(rows), 2)) if rows.aside is None else rows.aside
+        level = np.nan_to_num(aside[:, 1], nan=-1.0).astype(np.int64)
+        time = np.nan_to_num(aside[:, 0], nan=0.0)
+        cell = self.layout.cells(aside[:, 0], level)
+        Z = np.column_stack([rows.X, time, rows.y]) - self.centre
+        return cell_moments(Z, rows.weight, cell, self.layout.n_cells, self.centre)
+
+
+def cell_moments(
+    Z: FloatArray, weight: FloatArray, cell: IntArray, n_cells: int, centre: FloatArray
+) -> Moments:
+    """Moments of the rows of each cell, those in none left out; ``centre`` is added to the means."""
+    order = np.argsort(cell, kind="stable")
+    Z, weight, cell = Z[order], weight[order], cell[order]
+    starts = np.searchsorted(cell, np.arange(n_cells + 1))
+    p = Z.shape[1]
+    total, mean = np.zeros(n_cells), np.zeros((n_cells, p))
+    scatter = np.zeros((n_cells, p, p))
+    for c in np.flatnonzero(np.diff(starts) > 0):
+        z, w = Z[starts[c] : starts[c + 1]], weight[starts[c] : starts[c + 1]]
+        total[c] = w.sum()
+        if total[c] > 0:
+            mean[c] = w @ z / total[c]
+            z = z - mean[c]
+            scatter[c] = (z.T * w) @ z
+    return Moments(total, mean + centre, scatter)

@@ -1,0 +1,297 @@
+"""The whole decision of a backtest, in numbered steps: which model, and how wrong it will be.
+
+1. Cuts: which cells are learned from and which are judged (`cuts.plan`).
+2. Every candidate is fitted to each training and judged in the environments left out
+   (`run.backtest`).
+3. The average of a few candidates with least X_t at the reach asked for is sought, and chosen if
+   it beats plain by two standard errors over the environments left out (`choice.choose`).
+4. What was chosen is fitted to all rows (`run.refit`).
+5. Its errors in the environments left out foretell those to come, and the intervals (`foretell`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hetrisk.core.backtest.adaptation import Drift, drift_of
+from hetrisk.core.backtest.candidates import CONSTANT, PLAIN, Candidate
+from hetrisk.core.backtest.choice import Choice, choose, compare
+from hetrisk.core.backtest.cuts import Periods, Split
+from hetrisk.core.backtest.foretell import (
+    LEVELS,
+    EnvironmentErrors,
+    expected,
+    interval_table,
+    mean_error,
+)
+from hetrisk.core.backtest.losses import LEAST_PROBABILITY, extrapolated
+from hetrisk.core.backtest.run import Problem, Run, Tests, backtest, refit
+from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.predictor import Part, Predictor
+from hetrisk.core.records import Records
+from hetrisk.core.result import Forecast, Horizon, Ranked, ReachLine, Tested
+
+REACHES = np.round(np.arange(0.0, 4.01, 0.25), 2)  # of the curve
+FARTHEST_HORIZON = 2.0  # times the periods learned from: what is foretold beyond is a guess
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a backtest decides: see the attributes of `hetrisk.BacktestRegressor`."""
+
+    name: str
+    weight: dict[str, float]
+    predictor: Predictor
+    members: tuple[tuple[Part, ...], ...]
+    ranking: Records[Ranked]
+    table: Records[Tested]
+    forecast: Forecast
+    curve: Records[ReachLine]
+    break_even: float
+    quantiles: FloatArray | None
+    drift: Drift
+
+
+def decide(
+    problem: Problem,
+    splits: Sequence[Split],
+    candidates: Sequence[Candidate],
+    reach: float,
+    run: Run,
+    periods: Periods | None,
+    unit: str,
+    only_plain: bool = False,
+) -> Outcome:
+    """Take the decision: see the module.
+
+    Parameters
+    ----------
+    problem : the rows. ``splits`` : from `cuts.plan`, at least one.
+    candidates : plain and the constant among them.
+    run : applies a function to independent tasks.
+    periods : None without time; ``unit`` is what one of them is called.
+    only_plain : whether plain is deployed whatever the losses say.
+    """
+    tests = backtest(problem, splits, candidates, run)
+    fitted = [c for c in candidates if c.name in tests.names]
+    plain, constant = tests.names.index(PLAIN), tests.names.index(CONSTANT)
+    choice = choose(tests.losses, plain, reach)
+    if only_plain:
+        choice = replace(choice, weight=_single(tests, plain))
+    predictor, members = refit(problem, fitted, choice.weight)
+    errors = {
+        "chosen": _errors(problem, tests, choice.weight, splits),
+        "plain": _errors(problem, tests, _single(tests, plain), splits),
+        "constant": _errors(problem, tests, _single(tests, constant), splits),
+    }
+    horizons = _horizons(errors["chosen"], periods)
+    curve, break_even = _reach_curve(tests, choice.weight, plain, constant, problem.n_outputs)
+    numbers = problem.n_outputs == 1
+    return Outcome(
+        name=name_of(tests.names, choice.weight),
+        weight={n: float(w) for n, w in zip(tests.names, choice.weight, strict=True) if w > 0},
+        predictor=predictor,
+        members=members,
+        ranking=_ranking(tests, choice, candidates, plain, reach, numbers),
+        table=_table(tests, problem, choice, splits),
+        forecast=_forecast(errors, horizons, unit if periods else "", numbers, curve),
+        curve=curve,
+        break_even=break_even,
+        quantiles=interval_table(errors["chosen"], horizons) if numbers else None,
+        drift=drift_of(problem, tests, choice.weight),
+    )
+
+
+def name_of(names: Sequence[str], weight: FloatArray) -> str:
+    """``trees``, or ``0.7 trees + 0.3 ridge``: largest first, ties in the order of the candidates."""
+    order = [k for k in np.argsort(-weight, kind="stable") if weight[k] > 0]
+    if len(order) == 1:
+        return names[order[0]]
+    return " + ".join(f"{weight[k]:.1f} {names[k]}" for k in order)
+
+
+def _single(tests: Tests, k: int) -> FloatArray:
+    return np.eye(len(tests.names))[k]
+
+
+def _scale(loss: FloatArray, numbers: bool) -> FloatArray:
+    """Losses as errors: root mean squares of numbers; log losses as they are."""
+    return np.sqrt(np.maximum(loss, 0.0)) if numbers else loss
+
+
+def _errors(
+    problem: Problem, tests: Tests, weight: FloatArray, splits: Sequence[Split]
+) -> EnvironmentErrors:
+    rows, numbers = problem.rows, problem.n_outputs == 1
+    learned = [float(rows.weight[split.train[rows.cell]].sum()) for split in splits]
+    error, quantiles = [], []
+    for j in tests.judged:
+        prediction, y, w = tests.mixed(j, weight), rows.y[j.index], rows.weight[j.index]
+        if numbers:
+            missed = np.abs(prediction[:, 0] - y)
+            error.append(float(np.sqrt(np.average(missed**2, weights=w))))
+            quantiles.append(_quantiles(missed, w))
+        else:
+            given = prediction[np.arange(len(y)), y.astype(np.int64)]
+            loss = -np.log(np.maximum(given, LEAST_PROBABILITY))
+            error.append(float(np.average(loss, weights=w)))
+            quantiles.append(np.zeros(0))
+    return EnvironmentErrors(
+        environment=np.array([j.left.environment for j in tests.judged]),
+        cut=np.array([j.split for j in tests.judged]),
+        horizon=np.array([np.nan_to_num(j.left.horizon, nan=1.0) for j in tests.judged]),
+        error=np.array(error),
+        learned=np.array([learned[j.split] for j in tests.judged]),
+        quantiles=np.array(quantiles),
+    )
+
+
+def _quantiles(values: FloatArray, weight: FloatArray) -> FloatArray:
+    """At `LEVELS`: the least value that so much of the weight does not exceed."""
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weight[order]) / weight.sum()
+    at = np.searchsorted(share, np.array(LEVELS) - 1e-12)
+    return values[order][np.minimum(at, len(values) - 1)]
+
+
+def _horizons(errors: EnvironmentErrors, periods: Periods | None) -> FloatArray:
+    """(H,) periods ahead that are stated: 1, 2, ... for a few, then further apart."""
+    if periods is None:
+        return np.ones(1)
+    last = max(float(errors.horizon.max()), FARTHEST_HORIZON * len(periods))
+    return np.unique(np.round(np.geomspace(1.0, last, 12)))
+
+
+def _ranking(
+    tests: Tests,
+    choice: Choice,
+    candidates: Sequence[Candidate],
+    plain: int,
+    reach: float,
+    numbers: bool,
+) -> Records[Ranked]:
+    """Candidates, and the average if one was sought, by X_t."""
+    weights = [(name, _single(tests, k)) for k, name in enumerate(tests.names)]
+    if np.count_nonzero(choice.best) > 1:
+        weights.append((name_of(tests.names, choice.best), choice.best))
+    reference = tests.losses.single(plain)
+    lines = []
+    for name, weight in weights:
+        losses = tests.losses.of(weight[None])[0]
+        c = compare(losses, reference, reach)
+        low, high = c.log_ratio - 2 * c.standard_error, c.log_ratio + 2 * c.standard_error
+        chosen = bool(np.array_equal(weight, choice.weight))
+        lines.append(
+            Ranked(
+                candidate=name,
+                mean=float(_scale(losses.mean(), numbers)),
+                worst=float(_scale(losses.max(), numbers)),
+                criterion=float(extrapolated(losses, reach)),
+                ratio=float(np.exp(c.log_ratio)),
+                ratio_low=float(np.exp(low)),
+                ratio_high=float(np.exp(min(high, 700.0))),
+                chosen=chosen,
+                note=_note(name, weight, chosen, choice),
+            )
+        )
+    lines.sort(key=lambda line: line.criterion)
+    nan = float("nan")
+    for name, why in tests.failed.items():
+        lines.append(Ranked(name, nan, nan, nan, nan, nan, nan, False, why))
+    return Records(lines)
+
+
+def _note(name: str, weight: FloatArray, chosen: bool, choice: Choice) -> str:
+    if chosen and name == PLAIN:
+        best = np.array_equal(weight, choice.best)
+        return "least error" if best else "nothing beats it by two standard errors"
+    if chosen:
+        return "beats plain by two standard errors"
+    if np.array_equal(weight, choice.best):
+        return "least error, but not by two standard errors"
+    if weight @ choice.weight > 0:
+        return "part of the average chosen"
+    return ""
+
+
+def _table(
+    tests: Tests, problem: Problem, choice: Choice, splits: Sequence[Split]
+) -> Records[Tested]:
+    weights = [(name, _single(tests, k)) for k, name in enumerate(tests.names)]
+    if np.count_nonzero(choice.weight) > 1:
+        weights.append((name_of(tests.names, choice.weight), choice.weight))
+    lines = []
+    for name, weight in weights:
+        errors = _errors(problem, tests, weight, splits)
+        for j, error in zip(tests.judged, errors.error, strict=True):
+            lines.append(
+                Tested(
+                    candidate=name,
+                    environment=j.left.name,
+                    cut=splits[j.split].name,
+                    horizon=j.left.horizon,
+                    known=j.left.known,
+                    n_rows=len(j.index),
+                    error=float(error),
+                )
+            )
+    return Records(lines)
+
+
+def _forecast(
+    errors: dict[str, EnvironmentErrors],
+    horizons: FloatArray,
+    unit: str,
+    numbers: bool,
+    curve: Records[ReachLine],
+) -> Forecast:
+    whole = {key: expected(e) for key, e in errors.items()}
+    by_horizon: list[Horizon] = []
+    fails = np.inf
+    if unit:
+        for h in horizons:
+            at = {key: expected(e, float(h)) for key, e in errors.items()}
+            near = int((np.abs(np.log(errors["chosen"].horizon / h)) < np.log(1.5)).sum())
+            by_horizon.append(Horizon(float(h), _ahead(h, unit), **at, n_environments=near))
+            if at["plain"].mean > at["constant"].mean and np.isinf(fails):
+                fails = float(h)
+    else:
+        worse = [line.reach for line in curve if line.plain > line.constant]
+        fails = worse[0] if worse else np.inf
+    chosen = errors["chosen"]
+    return Forecast(
+        mean=mean_error(chosen),
+        lower=whole["chosen"].lower,
+        upper=whole["chosen"].upper,
+        plain=whole["plain"],
+        constant=whole["constant"],
+        by_horizon=tuple(by_horizon),
+        plain_fails_at=fails,
+        unit="RMSE" if numbers else "log loss",
+        n_environments=len(np.unique(chosen.environment)),
+    )
+
+
+def _ahead(horizon: float, unit: str) -> str:
+    return f"{horizon:g} {unit}{'' if horizon == 1 else 's'} ahead"
+
+
+def _reach_curve(
+    tests: Tests, weight: FloatArray, plain: int, constant: int, n_outputs: int
+) -> tuple[Records[ReachLine], float]:
+    losses = tests.losses.of(np.array([weight, _single(tests, plain), _single(tests, constant)]))
+    lines = []
+    for reach in REACHES:
+        x = _scale(extrapolated(losses, float(reach)), n_outputs == 1)
+        lines.append(ReachLine(float(reach), *(float(v) for v in x)))
+    if weight[plain] == 1.0:
+        return Records(lines), np.inf
+    # X_t is linear in t: the two lines cross once.
+    zero, one = extrapolated(losses, 0.0), extrapolated(losses, 1.0)
+    gap, slope = zero[0] - zero[1], (one[0] - zero[0]) - (one[1] - zero[1])
+    if gap < 0:
+        return Records(lines), 0.0
+    return Records(lines), float(-gap / slope) if slope < 0 else np.inf

@@ -1,0 +1,138 @@
+"""The error to expect in an environment not seen, by horizon, and intervals about predictions.
+
+Errors of environments are handled on the log scale. With time, how errors grow with the horizon is
+one slope, log error = a_cut + g log h, by least squares within cuts, never negative. What follows
+is stated at a reference horizon and carried to others by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.result import Expected
+
+BAND = 0.9  # of environments that lie in the band about an error to expect
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # of intervals that are held
+PRIOR = 1.0  # squared log horizons that speak for no growth: a slope from two periods is noise
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class EnvironmentErrors:
+    """One model's errors: an entry an environment left out and cut.
+
+    Attributes
+    ----------
+    environment, cut : (J,) which; horizon : (J,) periods ahead, one without time.
+    error : (J,) root mean squared error or log loss.
+    learned : (J,) rows the training had: errors of larger ones say more of what is to come.
+    quantiles : (J, L) of absolute errors at ``LEVELS``; none for labels.
+    """
+
+    environment: FloatArray
+    cut: FloatArray
+    horizon: FloatArray
+    error: FloatArray
+    learned: FloatArray
+    quantiles: FloatArray
+
+    @property
+    def growth(self) -> float:
+        """The slope g of log error on log horizon."""
+        x, y = np.log(self.horizon), np.log(np.maximum(self.error, TINY))
+        for c in np.unique(self.cut):
+            x = np.where(self.cut == c, x - x[self.cut == c].mean(), x)
+            y = np.where(self.cut == c, y - y[self.cut == c].mean(), y)
+        return max(0.0, float((x @ y) / (x @ x + PRIOR)))
+
+    @property
+    def reference(self) -> float:
+        """The horizon whose log is the mean."""
+        return float(np.exp(np.log(self.horizon).mean()))
+
+    def by_environment(self, values: FloatArray) -> FloatArray:
+        """(E, ...) means over the cuts of an environment."""
+        return np.array(
+            [values[self.environment == e].mean(axis=0) for e in np.unique(self.environment)]
+        )
+
+
+def mean_error(errors: EnvironmentErrors) -> float:
+    """Mean over environments left out, those judged after larger trainings counting for more."""
+    share = errors.learned**2
+    return float((share @ errors.error) / share.sum())
+
+
+def expected(errors: EnvironmentErrors, horizon: float | None = None) -> Expected:
+    """Mean and band for one environment; at a horizon, or over those that were judged.
+
+    The band is a t interval for a further environment on the log scale.
+    """
+    growth, centre = errors.growth, np.log(errors.reference)
+    log_error = np.log(np.maximum(errors.error, TINY))
+    level = log_error - growth * (np.log(errors.horizon) - centre)
+    carried = 0.0 if horizon is None else growth * (np.log(horizon) - centre)
+    mean = mean_error(errors) if horizon is None else _mean_level(errors, level) * np.exp(carried)
+    # Over all horizons the band holds what the horizon does to the error, too.
+    spread = _spread(errors.by_environment(log_error if horizon is None else level))
+    return Expected(float(mean), float(mean * np.exp(-spread)), float(mean * np.exp(spread)))
+
+
+def _mean_level(errors: EnvironmentErrors, level: FloatArray) -> float:
+    share = errors.learned**2
+    return float((share @ np.exp(level)) / share.sum())
+
+
+def _spread(log_errors: FloatArray) -> float:
+    """Half the width of the band for one more environment."""
+    E = len(log_errors)
+    if E < 2:
+        return 0.0
+    quantile = float(student.ppf(0.5 + BAND / 2, E - 1))
+    return quantile * float(log_errors.std(ddof=1)) * float(np.sqrt(1.0 + 1.0 / E))
+
+
+def interval_table(errors: EnvironmentErrors, horizons: FloatArray) -> FloatArray:
+    """(H, 1 + L) horizons, and half widths of intervals at ``LEVELS``.
+
+    At level l: the l quantile over environments of their own l quantiles of absolute errors,
+    environments weighing the same; where they are fewer than 1 / (1 - l), the upper end of a t
+    interval on the log scale.
+    """
+    growth, centre = errors.growth, np.log(errors.reference)
+    carried = np.exp(-growth * (np.log(errors.horizon) - centre))
+    own = errors.by_environment(errors.quantiles * carried[:, None])
+    half = np.array([_upper(own[:, k], level) for k, level in enumerate(LEVELS)])
+    half = np.maximum.accumulate(half)
+    scale = np.exp(growth * (np.log(horizons) - centre))
+    return np.column_stack([horizons, scale[:, None] * half])
+
+
+def _upper(values: FloatArray, level: float) -> float:
+    E = len(values)
+    if E >= 1.0 / (1.0 - level) - 1e-9:
+        return float(np.quantile(values, level, method="higher"))
+    if E < 2:
+        return float(values.max())
+    logs = np.log(np.maximum(values, TINY))
+    further = student.ppf(level, E - 1) * logs.std(ddof=1) * np.sqrt(1.0 + 1.0 / E)
+    return float(np.exp(logs.mean() + further))
+
+
+def half_width(table: FloatArray, level: float, horizon: FloatArray) -> FloatArray:
+    """(n,) half widths at a level, each at the row's horizon: between those held, and beyond."""
+    horizons, held = table[:, 0], table[:, 1:]
+    # On the scale of normal quantiles, on which widths are nearly straight lines.
+    z = norm.ppf(0.5 + np.array(LEVELS) / 2)
+    wanted = float(norm.ppf(0.5 + level / 2))
+    z, held = np.append(0.0, z), np.column_stack([np.zeros(len(held)), held])
+    if wanted > z[-1]:
+        at_level = held[:, -1] * wanted / z[-1]
+    else:
+        at_level = np.array([np.interp(wanted, z, line) for line in held])
+    return np.interp(horizon, horizons, at_level)

@@ -1,0 +1,351 @@
+"""`BacktestRegressor` and `BacktestClassifier`: choose a model by backtest, and foretell its error.
+
+The estimators read the table, hand it to `hetrisk.core.backtest.decision.decide`, and predict by
+what comes back.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from copy import copy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from hetrisk.core.backtest.adaptation import LEAST_ROWS, adapt
+from hetrisk.core.backtest.decision import Outcome, decide
+from hetrisk.core.backtest.foretell import half_width
+from hetrisk.core.backtest.prepare import Prepared, prepare
+from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.predictor import Inputs, Predictor
+from hetrisk.estimators.candidates import EstimatorPart, candidates_for, plain_alone
+from hetrisk.estimators.running import runner
+from hetrisk.estimators.sheet import Sheet, check_weight
+
+__all__ = ["BacktestClassifier", "BacktestRegressor", "TooFewEnvironmentsWarning"]
+
+LEAST_ENVIRONMENTS = 3  # two errors say nothing of how much errors differ
+
+
+class TooFewEnvironmentsWarning(UserWarning):
+    """There are no environments to backtest, or too few: the plain model is used."""
+
+
+class _Backtest(BaseEstimator, ABC):
+    """What regression and classification share: parameters, the fit, adaptation."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "candidates": "no_validation",  # type: ignore[dict-item]
+        "time": [str, Integral, None],
+        "environment": [str, Integral, None],
+        "reach": [Interval(Real, 0, None, closed="left")],
+        "gap": [Interval(Integral, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        candidates: Any = "auto",
+        time: str | int | None = None,
+        environment: str | int | None = None,
+        reach: float = 1.0,
+        gap: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.candidates = candidates
+        self.time = time
+        self.environment = environment
+        self.reach = reach
+        self.gap = gap
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Backtest the candidates, and fit the one that is chosen to all rows.
+
+        Parameters
+        ----------
+        X : (n, d) array, pandas or polars frame with the columns of time and environment among
+            the others, or `hetrisk.blocks.Blocks` that hold them aside (then y stays None).
+        y : (n,) target.
+        sample_weight : (n,) non-negative weights. A weight counts rows: a row of weight 2 is two
+            rows. Weights whose mean is below one are scaled to a mean of one.
+        """
+        if not np.isfinite(self.reach):
+            raise ValueError(f"reach must be finite; got {self.reach!r}.")
+        self._sheet = Sheet.of(self, X, self.time, self.environment)
+        source, self.n_rows_ = self._sheet.source(self, X, y, sample_weight)
+        sheet = self._sheet
+        self.n_features_in_ = sheet.n_columns
+        if sheet.feature_names is not None:
+            self.feature_names_in_ = np.asarray(sheet.feature_names, dtype=object)
+        self.columns_, self.encoder_ = sheet.columns, sheet.encoder
+        self.time_name_, self.environment_name_ = sheet.time_name, sheet.environment_name
+        self.time_column_ = sheet.time_column
+        self.environment_levels_ = np.asarray(sheet.levels, dtype=object)
+        label = None if sheet.time_column is None else sheet.time_column.label
+        prepared = prepare(source, self._n_outputs, sheet.levels, label, self.gap)
+        self.adaptation_ = None
+        why = self._too_few(prepared)
+        if why:
+            warnings.warn(why, TooFewEnvironmentsWarning, stacklevel=2)
+        candidates = candidates_for(
+            self.candidates, prepared.layout, labels=self._n_outputs > 1, seed=self.random_state
+        )
+        run, periods = runner(self.n_jobs, self.verbose), prepared.layout.periods
+        if why:
+            named = self.time is not None or self.environment is not None
+            outcome = plain_alone(prepared.problem, candidates[: None if named else 2], run)
+        else:
+            reach = float(self.reach)
+            outcome = decide(
+                prepared.problem, prepared.splits, candidates, reach, run, periods, "period"
+            )
+        self._keep(outcome, prepared)
+        return self
+
+    def _too_few(self, prepared: Prepared) -> str:
+        """Why nothing can be backtested; "" where it can."""
+        layout = prepared.layout
+        if layout.periods is None and layout.sites is None:
+            return (
+                "There is nothing to backtest: name the column of time or of environments, "
+                f"{type(self).__name__}(time=...) or (environment=...). The plain model is used. "
+                "Whether the rows themselves show environments, StableRegressor and "
+                "StableClassifier ask."
+            )
+        number, what = 0, "environments"
+        if layout.sites is not None:
+            number = len(layout.sites)
+        if layout.periods is not None and len(layout.periods) > number:
+            number, what = len(layout.periods), "periods that can be judged"
+        if number >= LEAST_ENVIRONMENTS and prepared.splits:
+            return ""
+        name = self._sheet.time_name if what.startswith("periods") else self._sheet.environment_name
+        return (
+            f"{name!r} has {number} {what}; a backtest needs at least {LEAST_ENVIRONMENTS}. The "
+            "plain model is used, and the error foretold is that of random cross-validation: it "
+            "says what to expect among rows like these, not in another environment."
+        )
+
+    def _keep(self, outcome: Outcome, prepared: Prepared) -> None:
+        self.best_name_ = outcome.name
+        self.weights_ = outcome.weight
+        self.ranking_, self.backtest_ = outcome.ranking, outcome.table
+        self.forecast_, self.reach_curve_ = outcome.forecast, outcome.curve
+        self.break_even_, self.quantiles_ = outcome.break_even, outcome.quantiles
+        self._predictor, self._drift = outcome.predictor, outcome.drift
+        self._periods = prepared.layout.periods
+        own = any(type(p) is EstimatorPart for m in outcome.members for p in m)
+        self.predictor_ = None if own else outcome.predictor
+        single = outcome.members[0] if len(outcome.members) == 1 else ()
+        self.best_estimator_: Any = outcome.predictor
+        if own and len(single) == 1:
+            self.best_estimator_ = single[0].estimator  # type: ignore[attr-defined]
+
+    def _inputs(self, X: Any) -> Inputs:
+        check_is_fitted(self, "ranking_")
+        return self._sheet.inputs(self, X, needs_time=self._predictor.needs_time)
+
+    def _adapted(self, X_new: Any, codes: FloatArray, sample_weight: Any) -> Self:
+        rows = self._inputs(X_new)
+        if len(rows) != len(codes):
+            raise ValueError(f"y_new must have length {len(rows)}; got {len(codes)}.")
+        if len(rows) < LEAST_ROWS:
+            raise ValueError(
+                f"adapt needs at least {LEAST_ROWS} labelled rows of the new environment; "
+                f"got {len(rows)}."
+            )
+        weight = check_weight(sample_weight, len(codes))
+        moved, told = adapt(self._predictor, self._drift, rows, codes, weight)
+        again = copy(self)
+        again._predictor, again.adaptation_ = moved, told
+        again.predictor_ = None if self.predictor_ is None else moved
+        again.best_estimator_ = moved
+        return again
+
+    @property
+    @abstractmethod
+    def _n_outputs(self) -> int: ...
+
+    @abstractmethod
+    def _codes(self, y: Any) -> FloatArray: ...
+
+
+class BacktestRegressor(RegressorMixin, _Backtest):
+    """Choose by backtest the model for environments not seen, and foretell its error.
+
+    Candidates learn from some environments (the earlier periods, the other sites) and are judged
+    in those left out, as deployment will. The average of a few candidates with least
+    ``X_t = mean + t (worst - mean)`` of the losses in environments left out, t the ``reach``, is
+    chosen if it beats *plain* (least squares on all columns and rows) by two standard errors over
+    these environments; else plain is.
+
+    Parameters
+    ----------
+    candidates : "auto"; a name or names of built-in ones (``constant``, ``plain``, ``ridge``,
+        ``splines``, ``stable``, ``trees``, ``trees on splines``; with time ``level``, ``plain, last
+        level``, ``trend``, ``recent``, ``within``; with both ``levels``); or a dict of names to
+        scikit-learn estimators, or to built-in names. Plain and the constant always take part.
+    time : column of X, by name or position, that says when: dates, periods or numbers.
+    environment : column of X that says where.
+    reach : how far beyond the backtest the world may go: 0 the average environment, 1 the worst
+        that was left out, each further 1 as far again.
+    gap : periods between the last one learned from and the first one judged.
+    random_state : for candidates of your own that take one and have none.
+    n_jobs : processes for fits of candidates; None for one.
+    verbose : whether to say what is being done, and how long it will take.
+
+    Attributes
+    ----------
+    best_name_ : the candidate chosen, or the average, as ``0.6 trees + 0.4 trend``.
+    best_estimator_ : what it is: a `hetrisk.core.predictor.Predictor`, or your own estimator.
+    predictor_ : the same as plain arrays; None where an estimator of your own has a part in it.
+    ranking_ : a record a candidate: mean and worst error, ratio to plain with its standard errors.
+    backtest_ : a record a candidate and environment left out.
+    forecast_ : the error to expect in an environment not seen, with a 90 % band, by horizon.
+    reach_curve_, break_even_ : errors against reach; from which reach on the model beats plain.
+    quantiles_ : half widths of intervals by horizon and level.
+    weights_ : of the candidates in the model chosen.
+    adaptation_ : what `adapt` changed, on a copy that it returned.
+    columns_, encoder_, time_name_, environment_name_, environment_levels_ : how X is read.
+    n_features_in_, feature_names_in_ : columns of X.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from hetrisk import BacktestRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> year, size = np.repeat(np.arange(2010, 2020), 50), rng.normal(size=500)
+    >>> price = 3 * size + 0.5 * (year - 2010) + rng.normal(size=500)
+    >>> table = pd.DataFrame({"size": size, "year": year})
+    >>> model = BacktestRegressor(time="year").fit(table, price)
+    >>> model.best_name_
+    'trend'
+    """
+
+    @property
+    def _n_outputs(self) -> int:
+        return 1
+
+    def _codes(self, y: Any) -> FloatArray:
+        y = column_or_1d(y, warn=True)
+        try:
+            numbers = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"y must hold numbers; got {y.dtype} such as {y[0]!r}. For labels use "
+                "BacktestClassifier."
+            ) from error
+        if not np.isfinite(numbers).all():
+            bad = int(np.flatnonzero(~np.isfinite(numbers))[0])
+            raise ValueError(f"y contains NaN or infinity: row {bad} holds {numbers[bad]}.")
+        return numbers
+
+    def predict(self, X: Any) -> FloatArray:
+        """(n,) predictions."""
+        return self._predictor_checked().predict(self._inputs(X))[:, 0]
+
+    def _predictor_checked(self) -> Predictor:
+        check_is_fitted(self, "ranking_")
+        return self._predictor
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> FloatArray:
+        """(n, 2) lower and upper ends of intervals for the target.
+
+        The half width is the ``level`` quantile, over the environments left out, of their own
+        quantiles of absolute errors; with time it grows with the horizon as the errors did.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        rows = self._inputs(X)
+        centre = self._predictor.predict(rows)[:, 0]
+        if self.quantiles_ is None:
+            raise ValueError("there are no intervals: nothing was backtested and too few rows.")
+        horizon = np.ones(len(rows))
+        if self._periods is not None and rows.time is not None:
+            horizon = self._periods.horizon(rows.time)
+        half = half_width(self.quantiles_, level, horizon)
+        return np.column_stack([centre - half, centre + half])
+
+    def adapt(self, X_new: Any, y_new: Any, *, sample_weight: Any = None) -> Self:
+        """Return a fitted copy moved to a new environment by a few labelled rows of it.
+
+        Level and slopes move as far as the rows say and as environments differed in the backtest
+        (empirical Bayes); ``adaptation_`` says what changed. At least five rows.
+        """
+        check_is_fitted(self, "ranking_")
+        return self._adapted(X_new, self._codes(y_new), sample_weight)
+
+
+class BacktestClassifier(ClassifierMixin, _Backtest):
+    """Choose by backtest the classifier for environments not seen, and foretell its log loss.
+
+    As `BacktestRegressor`, with log loss in place of squared error and logistic regression as
+    *plain*; parameters and attributes are the same.
+
+    Attributes
+    ----------
+    classes_ : (K,) labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hetrisk import BacktestClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> site, x = np.repeat(np.arange(6), 60), rng.normal(size=360)
+    >>> bought = x + rng.normal(size=360) > 0
+    >>> model = BacktestClassifier(environment=1).fit(np.column_stack([x, site]), bought)
+    >>> model.classes_
+    array([False,  True])
+    """
+
+    @property
+    def _n_outputs(self) -> int:
+        return max(len(self.classes_), 2)
+
+    def _codes(self, y: Any) -> FloatArray:
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "Classifier can't train when only one class is present: y holds "
+                f"{self.classes_[0]!r} in every row."
+            )
+        return codes.astype(np.float64)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """(n, K) probabilities of the classes."""
+        check_is_fitted(self, "ranking_")
+        p = self._predictor.predict(self._inputs(X))
+        return p / p.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n,) most probable labels."""
+        labels: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
+
+    def adapt(self, X_new: Any, y_new: Any, *, sample_weight: Any = None) -> Self:
+        """Return a fitted copy moved to a new environment: see `BacktestRegressor.adapt`."""
+        check_is_fitted(self, "ranking_")
+        y_new = column_or_1d(y_new, warn=True)
+        unknown = [v for v in np.unique(y_new).tolist() if v not in set(self.classes_.tolist())]
+        if unknown:
+            raise ValueError(
+                f"y_new must hold labels among {self.classes_.tolist()}; got {unknown[0]!r}."
+            )
+        codes = np.searchsorted(self.classes_, y_new).astype(np.float64)
+        return self._adapted(X_new, codes, sample_weight)

@@ -1,0 +1,147 @@
+"""Boosted trees as candidates: grown by scikit-learn, kept as plain arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from hetrisk.core.backtest.candidates import Candidate
+from hetrisk.core.backtest.candidates.splines import Splines
+from hetrisk.core.backtest.training import Training
+from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.predictor import Part, TreesPart
+
+# One setting for all tables: a little slower and smaller than scikit-learn's own, as a model that
+# is to be used elsewhere has less to gain from detail.
+SETTINGS: dict[str, Any] = {
+    "max_iter": 100,
+    "learning_rate": 0.08,
+    "max_leaf_nodes": 15,
+    "early_stopping": False,  # it would look at rows drawn by position
+    "random_state": 0,
+}
+
+
+class Trees(Candidate):
+    """Boosted trees on the columns."""
+
+    name, words = "trees", "boosted trees"
+    needs_rows = True
+
+    def fit(self, training: Training) -> tuple[Part, ...]:
+        """See `Candidate.fit`."""
+        rows = training.rows
+        if training.n_outputs == 1:
+            return (grow(rows.X, rows.y, rows.weight, rows.columns),)
+        K = training.n_outputs
+        return (grow_for_labels(rows.X, rows.y, rows.weight, rows.columns, K),)
+
+
+class TreesOnSplines(Candidate):
+    """Boosted trees on what a sum of curves leaves."""
+
+    name, words = "trees on splines", "boosted trees on a sum of curves"
+    needs_rows = True
+
+    def fit(self, training: Training) -> tuple[Part, ...]:
+        """See `Candidate.fit`."""
+        rows = training.rows
+        (curves,) = Splines().fit(training)
+        scores = curves.scores(rows.inputs)
+        if training.n_outputs == 1:
+            return (curves, grow(rows.X, rows.y - scores[:, 0], rows.weight, rows.columns))
+        return (curves, *_newton_trees(training, scores))
+
+
+def grow(X: FloatArray, y: FloatArray, weight: FloatArray, columns: IntArray) -> TreesPart:
+    """Boosted trees for numbers; ``columns`` is the order in which columns are offered to them."""
+    model = HistGradientBoostingRegressor(**SETTINGS).fit(X[:, columns], y, sample_weight=weight)
+    return as_part(model, columns)
+
+
+def grow_for_labels(
+    X: FloatArray, y: FloatArray, weight: FloatArray, columns: IntArray, n_classes: int
+) -> TreesPart:
+    """Boosted trees for class codes; classes that are not there keep the odds of one row."""
+    seen = np.unique(y).astype(np.int64)
+    base = _rare(n_classes, seen, weight)
+    if len(seen) == 1:
+        return _without_trees(base, X.shape[1])
+    model = HistGradientBoostingClassifier(**SETTINGS).fit(X[:, columns], y, sample_weight=weight)
+    part = as_part(model, columns)
+    if len(seen) == 2:  # one score, the log odds of the second class
+        base[seen] = [0.0, part.base[0]]
+        return replace(part, output=np.full(len(part.output), seen[1]), base=base)
+    base[seen] = part.base
+    return replace(part, output=seen[part.output], base=base)
+
+
+def _rare(n_classes: int, seen: Any, weight: FloatArray) -> FloatArray:
+    """(K,) scores: zero for classes seen, the log odds of one row for the others."""
+    base = np.full(n_classes, -np.log(max(float(weight.sum()), 2.0)))
+    base[seen] = 0.0
+    return base
+
+
+def _newton_trees(training: Training, scores: FloatArray) -> tuple[TreesPart, ...]:
+    """Trees for labels on what scores leave: a Newton step on each class, by boosted regression.
+
+    The working residual of class k is (1[y = k] - p_k) / (p_k (1 - p_k)) with weights
+    p_k (1 - p_k), clipped as in LogitBoost (Friedman, Hastie and Tibshirani 2000).
+    """
+    rows, K = training.rows, training.n_outputs
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    parts = []
+    for k in range(1, K) if K == 2 else range(K):
+        curvature = np.maximum(p[:, k] * (1 - p[:, k]), 1e-3)
+        working = np.clip(((rows.y == k) - p[:, k]) / curvature, -4.0, 4.0)
+        part = grow(rows.X, working, rows.weight * curvature, rows.columns)
+        base = np.zeros(K)
+        base[k] = part.base[0]
+        parts.append(replace(part, output=np.full(len(part.root), k), base=base))
+    return tuple(parts)
+
+
+def _without_trees(base: FloatArray, n_features: int) -> TreesPart:
+    none = np.zeros(0, dtype=np.int64)
+    return TreesPart(
+        none, np.zeros(0), none, none, none, np.zeros(0), none, none, base, 0, n_features
+    )
+
+
+def as_part(model: Any, columns: IntArray) -> TreesPart:
+    """Plain arrays of a fitted histogram gradient boosting model, its columns put back in place."""
+    nodes, root, output, depth = [], [], [], 0
+    start = 0
+    for trees in model._predictors:
+        for k, tree in enumerate(trees):
+            table = tree.nodes
+            leaf = table["is_leaf"].astype(bool)
+            here = start + np.arange(len(table))
+            nodes.append(
+                (
+                    np.where(leaf, 0, columns[np.where(leaf, 0, table["feature_idx"])]),
+                    np.where(leaf, 0.0, table["num_threshold"]),
+                    np.where(leaf, here, start + table["left"].astype(np.int64)),
+                    np.where(leaf, here, start + table["right"].astype(np.int64)),
+                    np.where(leaf, 0, table["missing_go_to_left"]).astype(np.int64),
+                    np.where(leaf, table["value"], 0.0),
+                )
+            )
+            root.append(start)
+            output.append(k)
+            depth = max(depth, int(table["depth"].max()))
+            start += len(table)
+    arrays = [np.concatenate(column) for column in zip(*nodes, strict=True)]
+    return TreesPart(
+        *arrays,
+        root=np.array(root, dtype=np.int64),
+        output=np.array(output, dtype=np.int64),
+        base=np.ravel(model._baseline_prediction).astype(np.float64),
+        depth=depth,
+        n_features=len(columns),
+    )
