@@ -24,8 +24,9 @@ from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.paper.choice import PRICE
 from hetrisk.core.paper.invariance import PENALTIES
-from hetrisk.core.paper.loop import ASSIGNMENTS, LoopResult, LoopSettings, joint_loop
+from hetrisk.core.paper.loop import ASSIGNMENTS, ENVIRONMENTS, LoopResult, LoopSettings, joint_loop
 from hetrisk.core.paper.prediction import gated_weights, refit
 from hetrisk.core.predictor import IDENTITY, SOFTMAX, Inputs, LinearPart, Predictor, single
 from hetrisk.estimators.checks import check_classification_rows, check_regression_rows, workers
@@ -41,7 +42,8 @@ class RoundRecord:
 
     Attributes
     ----------
-    run, round : which run under which penalties, and which of its rounds, from 1.
+    run, round : which run, and which of its rounds, from 1.
+    start : the column that the first clustering of the run is on; None for all.
     n_environments, invariance_penalty, gate_penalty : of the run.
     support : the columns whose gates were open.
     log_likelihood : of the clustering, a row (standardised).
@@ -52,6 +54,7 @@ class RoundRecord:
 
     run: int
     round: int
+    start: int | None
     n_environments: int
     invariance_penalty: float
     gate_penalty: float
@@ -132,7 +135,7 @@ class _HRM(BaseEstimator, ABC):
         self.invariance_penalty_ = float(answer.problem.invariance)
         self.gate_penalty_ = float(answer.problem.price)
         self.history_ = _history(found)
-        self.n_rounds_ = len(found.runs[found.run])
+        self.n_rounds_ = len(found.runs[found.run].rounds)
         if self.refit:
             coef, intercept = refit(standard, family, self.support_)
         else:
@@ -178,13 +181,13 @@ class _HRM(BaseEstimator, ABC):
         return standard.collect(partial(membership, partition=self._partition))
 
     def _settings(self) -> LoopSettings:
-        def given(value: Any) -> Any:
-            return None if value == "auto" else value
+        def given(value: Any, otherwise: Any) -> Any:
+            return otherwise if value == "auto" else value
 
         return LoopSettings(
-            n_environments=given(self.n_environments),
-            invariance=given(self.invariance_penalty),
-            price=given(self.gate_penalty),
+            n_environments=given(self.n_environments, ENVIRONMENTS),
+            invariance=given(self.invariance_penalty, None),
+            price=given(self.gate_penalty, PRICE),
             noise=self.gate_noise,
             penalty=self.penalty,
             assignment=self.assignment,
@@ -217,12 +220,13 @@ class HRMRegressor(RegressorMixin, _HRM):
     Parameters
     ----------
     n_environments : int or "auto", default="auto"
-        Environments K of a clustering.
+        Environments K of a clustering; "auto" is 2.
     invariance_penalty : float or "auto", default="auto"
         Strength lambda of the penalty on gradients that differ between environments, on
-        standardised columns.
+        standardised columns. A number is one run of the loop, whose last round is the answer, as
+        in the paper; "auto" compares whole runs (see the notes).
     gate_penalty : float or "auto", default="auto"
-        Price alpha of an open gate, in shares of the variance of y.
+        Price alpha of an open gate, in shares of the variance of y; "auto" is 0.002.
     gate_noise : float, default=0.1
         Standard deviation sigma of the gates.
     penalty : {"trace", "masked"}, default="trace"
@@ -265,10 +269,10 @@ class HRMRegressor(RegressorMixin, _HRM):
 
     Notes
     -----
-    "auto" makes a run for each combination of a few values, every run whole, and compares the
-    selections of all rounds of all runs once, in the environments that all of them have found
-    (`hetrisk.core.paper.transfer`). With K, lambda and alpha given there is one run, whose last
-    round is the answer, as in the paper.
+    With ``invariance_penalty="auto"`` whole runs are made under several strengths, from
+    Psi = X and from each of the most useful columns alone. The selections of all their rounds are
+    compared once, in the environments that all of them have found: by how well they predict in
+    environments they were not fitted on (`hetrisk.core.paper.transfer`).
 
     Examples
     --------
@@ -332,6 +336,7 @@ def _history(found: LoopResult) -> list[RoundRecord]:
         RoundRecord(
             run=i + 1,
             round=j + 1,
+            start=run.start,
             n_environments=turn.partition.n_environments,
             invariance_penalty=float(turn.problem.invariance),
             gate_penalty=float(turn.problem.price),
@@ -342,5 +347,5 @@ def _history(found: LoopResult) -> list[RoundRecord]:
             chosen=(i, j) == (found.run, found.round),
         )
         for i, (run, scores) in enumerate(zip(found.runs, found.scores, strict=True))
-        for j, (turn, score) in enumerate(zip(run, scores, strict=True))
+        for j, (turn, score) in enumerate(zip(run.rounds, scores, strict=True))
     ]

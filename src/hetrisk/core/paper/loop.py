@@ -5,10 +5,12 @@ Psi is X at first. Each round fits a mixture of regressions of y on Psi = (1 - m
 3.1). It stops when the selection comes back to one seen before, when nothing is left to cluster on,
 or after ``max_rounds``.
 
-With lambda, alpha and K given that is one run, and its last round the answer. Where one of them is
-left open, a run is made for each of a few values, every run whole; the selections of all rounds of
-all runs are then compared once, in the environments of all of them (`hetrisk.core.paper.transfer`),
-and the best is the answer. A further iteration cannot hurt then.
+With lambda given that is one run, and its last round the answer. Where lambda is left open, whole
+runs are made for a few values, from Psi = X and from each of the most useful columns alone (a
+clustering on X may read its environments the wrong way round, y follows phi here and v there; one
+on v cannot). The selections of all rounds of all runs are then compared once, in the environments
+of all (`hetrisk.core.paper.transfer`), and the best is the answer: a further iteration cannot
+hurt. A single round, HRM-s, has the first clustering only.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,11 @@ from hetrisk.core.paper.choice import INVARIANCE, PRICE
 from hetrisk.core.paper.invariance import InvarianceProblem
 from hetrisk.core.paper.prediction import environment_problem
 from hetrisk.core.paper.solve import GateFit, fit_gates
-from hetrisk.core.paper.transfer import carry_over
+from hetrisk.core.paper.transfer import carry_over, target_moments, usefulness
 
-ENVIRONMENTS: Budget[tuple[int, ...]] = (2, 3)
+ENVIRONMENTS = 2  # K, where it is left open
+STARTS: Budget[int] = 10  # columns that are a start of their own
+FEW: Budget[slice] = slice(None, None, 2)  # of the lambdas, that these are run under
 OPEN = 0.999  # expected gate that leaves nothing of its feature to cluster on
 ASSIGNMENTS = ("soft", "hard")
 
@@ -45,11 +48,12 @@ def one_by_one(function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """What the loop is asked to do; None is "auto": several values are tried, and compared once.
+    """What the loop is asked to do.
 
     Attributes
     ----------
-    n_environments, invariance, price : K, lambda and alpha.
+    n_environments, price : K and alpha.
+    invariance : lambda; None to compare runs under several values.
     noise : standard deviation of the gates.
     penalty, assignment : "trace" or "masked"; "soft" or "hard".
     max_rounds : most rounds of a run.
@@ -57,9 +61,9 @@ class LoopSettings:
     run : applies a function to independent tasks and returns the list of results.
     """
 
-    n_environments: int | None = None
+    n_environments: int = ENVIRONMENTS
     invariance: float | None = None
-    price: float | None = None
+    price: float = PRICE
     noise: float = 0.1
     penalty: str = "trace"
     assignment: str = "soft"
@@ -107,17 +111,25 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Run:
+    """A run of the loop: the column its first clustering is on (None for all), and its rounds."""
+
+    start: int | None
+    rounds: tuple[Round, ...]
+
+
+@dataclass(frozen=True)
 class LoopResult:
     """The runs made, and which round of which is the answer.
 
     Attributes
     ----------
-    runs : their rounds; every run has lambda, alpha and K of its own.
+    runs : every run under a lambda and from a start of its own.
     scores : of every round of every run, what carries over (smaller is better).
     run, round : of the answer.
     """
 
-    runs: tuple[tuple[Round, ...], ...]
+    runs: tuple[Run, ...]
     scores: tuple[FloatArray, ...]
     run: int
     round: int
@@ -125,40 +137,49 @@ class LoopResult:
     @property
     def answer(self) -> Round:
         """The round that is the answer."""
-        return self.runs[self.run][self.round]
+        return self.runs[self.run].rounds[self.round]
 
 
 def joint_loop(
     rows: RowSource, family: Family, groups: IntArray, settings: LoopSettings
 ) -> LoopResult:
-    """Run the loop under each combination of penalties, and compare the runs once."""
+    """Run the loop from each start under each lambda, and compare the runs once.
+
+    Parameters
+    ----------
+    rows : standardised.
+    family : of the target.
+    groups : (d,) gate of each column.
+    settings : see there.
+    """
     loop = _Loop(rows, family, groups, settings)
-    combinations = list(
-        product(
-            _values(settings.n_environments, ENVIRONMENTS),
-            _values(settings.invariance, INVARIANCE),
-            _values(settings.price, PRICE),
-        )
-    )
     # 1. Whole runs, which do not wait for each other.
-    runs = tuple(settings.run(partial(_run, loop), combinations))
+    runs = tuple(settings.run(partial(_run, loop), _plan(loop)))
     # 2. All selections in the environments of all of them.
-    pool = _distinct([turn.environments for run in runs for turn in run])
-    known: dict[bytes, float] = {}
-    for turn in (turn for run in runs for turn in run):
-        mask = turn.fit.support
-        if mask.tobytes() not in known:
-            known[mask.tobytes()] = carry_over(pool, mask[groups])
-    scores = tuple(np.array([known[t.fit.support.tobytes()] for t in run]) for run in runs)
-    # 3. The best; a single run ends where it ends, as in the paper.
-    if len(runs) == 1:
-        return LoopResult(runs, scores, 0, len(runs[0]) - 1)
+    turns = [turn for run in runs for turn in run.rounds]
+    pool = _distinct([turn.environments for turn in turns])
+    masks = {turn.fit.support.tobytes(): turn.fit.support for turn in turns}
+    score = {key: carry_over(pool, mask[groups], settings.price) for key, mask in masks.items()}
+    scores = tuple(np.array([score[t.fit.support.tobytes()] for t in run.rounds]) for run in runs)
+    # 3. The best; a run alone ends where it ends, as in the paper.
+    if settings.invariance is not None:
+        return LoopResult(runs, scores, 0, len(runs[0].rounds) - 1)
     best = min(range(len(runs)), key=lambda r: float(scores[r].min()))
     return LoopResult(runs, scores, best, int(scores[best].argmin()))
 
 
-def _values(given: Any, tried: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tried if given is None else (given,)
+def _plan(loop: _Loop) -> list[tuple[int | None, float]]:
+    """(start, lambda) of every run."""
+    settings = loop.settings
+    if settings.invariance is not None:
+        return [(None, settings.invariance)]
+    tried = INVARIANCE[settings.penalty]
+    plan: list[tuple[int | None, float]] = [(None, strength) for strength in tried]
+    if settings.max_rounds > 1:
+        useful = usefulness(target_moments(loop.rows, loop.family, None), loop.rows.n_features)
+        columns = np.argsort(-useful, kind="stable")[:STARTS]
+        plan += [(int(j), strength) for j in columns for strength in tried[FEW]]
+    return plan
 
 
 def _distinct(environments: list[Moments]) -> list[Moments]:
@@ -202,26 +223,26 @@ class _Loop:
             return HardPartition(damped), log_likelihood
         return damped, log_likelihood
 
-    def turn(
-        self, n_environments: int, gates: FloatArray, invariance: float, price: float
-    ) -> Round:
+    def turn(self, gates: FloatArray, invariance: float) -> Round:
         """M_c on what the gates leave, then M_p in its environments."""
         s = self.settings
-        partition, log_likelihood = self.environments(n_environments, gates)
+        partition, log_likelihood = self.environments(s.n_environments, gates)
         problem, environments = environment_problem(
             self.rows, self.family, self.groups, partition, s.noise, s.penalty
         )
-        problem = replace(problem, invariance=invariance, price=price)
+        problem = replace(problem, invariance=invariance, price=s.price)
         return Round(partition, log_likelihood, environments, problem, fit_gates(problem))
 
 
-def _run(loop: _Loop, combination: tuple[int, float, float]) -> tuple[Round, ...]:
-    """One run of the paper's loop under fixed penalties."""
-    K, invariance, price = combination
+def _run(loop: _Loop, plan: tuple[int | None, float]) -> Run:
+    """One run of the paper's loop under a fixed lambda."""
+    start, invariance = plan
     rounds: list[Round] = []
-    gates = np.zeros(loop.rows.n_features)
+    gates = np.full(loop.rows.n_features, 0.0 if start is None else 1.0)
+    if start is not None:
+        gates[start] = 0.0
     while len(rounds) < loop.settings.max_rounds:
-        rounds.append(loop.turn(K, gates, invariance, price))
+        rounds.append(loop.turn(gates, invariance))
         fit = rounds[-1].fit
         gates = fit.gates[loop.groups]
         # The same selection gives the same Psi and environments: from here it repeats.
@@ -229,4 +250,4 @@ def _run(loop: _Loop, combination: tuple[int, float, float]) -> tuple[Round, ...
             break
         if np.all(gates > OPEN):
             break  # nothing left to cluster on
-    return tuple(rounds)
+    return Run(start, tuple(rounds))

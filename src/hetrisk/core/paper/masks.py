@@ -34,8 +34,8 @@ def mask_values(
     problem: InvarianceProblem, masks: BoolArray, curvature: FloatArray | None = None
 ) -> FloatArray:
     """(F,) objective at hard masks (F, G), weights at their minimum."""
-    value: FloatArray = _solved(problem, masks, curvature)[1]
-    return value + problem.price * masks.sum(axis=1)
+    value: FloatArray = _solved(problem, masks, curvature)[1] + problem.price * masks.sum(axis=1)
+    return value
 
 
 def mask_weights(problem: InvarianceProblem, mask: BoolArray) -> FloatArray:
@@ -74,7 +74,8 @@ def _risk_matrix(risks: EnvironmentRisks) -> FloatArray:
     """(p + 1, p + 1) matrix Q with mean risk (v, 1)' Q (v, 1)."""
     b = risks.cross.mean(axis=0)[:, None]
     square = np.array([[risks.square.mean()]])
-    return np.block([[risks.gram.mean(axis=0), -b], [-b.T, square]])
+    matrix: FloatArray = np.asarray(np.block([[risks.gram.mean(axis=0), -b], [-b.T, square]]))
+    return matrix
 
 
 def _minimum(full: FloatArray, open_: FloatArray) -> FloatArray:
@@ -83,16 +84,14 @@ def _minimum(full: FloatArray, open_: FloatArray) -> FloatArray:
     hessian = full[:, :p, :p] * open_[:, :, None] * open_[:, None, :]
     # A closed weight gets the equation v = 0, so that all masks are systems of one size.
     hessian[:, range(p), range(p)] += FLAT + (1.0 - open_)
-    v: FloatArray = np.linalg.solve(hessian, (-full[:, :p, p] * open_)[..., None])[..., 0]
-    return v
+    v = np.linalg.solve(hessian, (-full[:, :p, p] * open_)[..., None])[..., 0]
+    return np.asarray(v, dtype=np.float64)
 
 
 def _form(full: FloatArray, v: FloatArray) -> FloatArray:
     """(F,) (v, 1)' full (v, 1)."""
     u = np.column_stack([v, np.ones(len(v))])
-    value: FloatArray = np.einsum(
-        "fi,fij,fj->f", u, np.broadcast_to(full, (len(u), *full.shape[-2:])), u
-    )
+    value: FloatArray = (u * (full @ u[:, :, None])[:, :, 0]).sum(axis=1)
     return value
 
 
@@ -117,5 +116,5 @@ def _newton_step(
     hessian = hessian + 8.0 * np.swapaxes(along, 1, 2) @ (strength[:, :, None] * along)
     hessian = hessian[:, :p, :p] * open_[:, :, None] * open_[:, None, :]
     hessian[:, range(p), range(p)] += FLAT + (1.0 - open_)
-    step: FloatArray = np.linalg.solve(hessian, (gradient[:, :p] * open_)[..., None])[..., 0]
-    return step
+    step = np.linalg.solve(hessian, (gradient[:, :p] * open_)[..., None])[..., 0]
+    return np.asarray(step, dtype=np.float64)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import linalg, optimize
@@ -107,22 +108,14 @@ def _settle(
     problem: InvarianceProblem, mu: FloatArray, mask: BoolArray, bounds: list[tuple[float, float]]
 ) -> tuple[FloatArray, FloatArray]:
     """L-BFGS on the soft gates: on mu alone where theta has a closed form, else on both."""
-    options = {"maxiter": MAX_ITER}
+    options: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": MAX_ITER}}
     if problem.penalty == "trace":
-        profiled = partial(_profiled, problem)
-        result = optimize.minimize(
-            profiled, mu, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-        )
+        result = optimize.minimize(partial(_profiled, problem), mu, bounds=bounds, **options)
         return weights(problem, problem.gates(result.x)), result.x
     theta = mask_weights(problem, mask)
-    result = optimize.minimize(
-        partial(_joint, problem),
-        np.concatenate([theta, mu]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-np.inf, np.inf)] * len(theta) + bounds,
-        options=options,
-    )
+    free = [(-np.inf, np.inf)] * len(theta)
+    both = np.concatenate([theta, mu])
+    result = optimize.minimize(partial(_joint, problem), both, bounds=free + bounds, **options)
     return result.x[: len(theta)], result.x[len(theta) :]
 
 

@@ -2,16 +2,17 @@
 
 A run of the loop measures itself in environments of its own making, so objectives of two runs do
 not compare. What they share are the rows. With the partitions P that all runs have found, a set of
-columns S is judged by
+columns S is judged by the paper's objective with regret in place of the variance of gradients,
 
-    X(S) = mean over p in P of  own_p(S) + REACH regret_p(S)
+    X(S) = geometric mean over p in P of  own_p(S) + REACH regret_p(S) + alpha |S|
     own_p    = mean over environments e of p, by their rows, of the squared error in e of a fit in e
     regret_p = mean over e, each counted alike, of how much more a fit without e errs in e,
 
 as shares of the variance of the target, and corrected for the weights that are fitted (Akaike's
 final prediction error, 1 + 2 df / n). Regret is the paper's cross mutual information (Assumption
 4.1): what a column tells within an environment, less what it tells across. A column that follows y
-otherwise elsewhere has regret in every partition that shows it; one that does not has none.
+otherwise elsewhere has regret in every partition that shows it; one that does not has none. The
+mean is geometric because partitions differ in how much they disturb every selection alike.
 
 Labels are numbers here, one indicator a class: least squares on them is enough to compare by, and
 its error stays bounded where a log loss told by its second derivatives would not.
@@ -33,7 +34,7 @@ from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 
-REACH = 2.0
+REACH = 6.0  # how far beyond the environments found the world may go; 4 and 8 choose alike
 DIGITS: Constant[int] = 7
 
 
@@ -42,11 +43,21 @@ def target_moments(rows: RowSource, family: Family, partition: Partition | None)
     return rows.sum(partial(_pass, family=family, partition=partition))
 
 
-def carry_over(pool: Sequence[Moments], columns: BoolArray) -> float:
+def carry_over(pool: Sequence[Moments], columns: BoolArray, price: float) -> float:
     """X(S) of the module's formula for columns (d,), from the moments of each partition."""
-    losses = [_partition_loss(m, columns) for m in pool]
+    losses = np.array([_partition_loss(m, columns) for m in pool]) + price * columns.sum()
     # Rounded, so that of equals the first is taken wherever scores are compared.
-    return round(float(np.mean(losses)), DIGITS)
+    return round(float(np.exp(np.log(np.maximum(losses, FLAT)).mean())), DIGITS)
+
+
+def usefulness(m: Moments, d: int) -> FloatArray:
+    """(d,) rise of the squared error over all rows when each column alone leaves."""
+    share = m.weight / max(m.weight.sum(), TINY)
+    raw = np.tensordot(share, _products(m, d), axes=1)
+    inverse = np.linalg.inv(raw[: d + 1, : d + 1] + FLAT * np.eye(d + 1))
+    weights = inverse @ raw[: d + 1, d + 1 :]
+    rise: FloatArray = ((weights**2).sum(axis=1) / np.diag(inverse))[1:]
+    return rise
 
 
 def _pass(rows: Rows, family: Family, partition: Partition | None) -> Moments:
@@ -78,7 +89,7 @@ def _products(m: Moments, d: int) -> FloatArray:
     mean = m.mean.copy()
     mean[:, d:] -= m.weight @ mean[:, d:] / max(m.weight.sum(), TINY)
     first = np.concatenate([np.ones((len(mean), 1)), mean], axis=1)
-    raw = first[:, :, None] * first[:, None, :]
+    raw: FloatArray = first[:, :, None] * first[:, None, :]
     raw[:, 1:, 1:] += m.covariance
     return raw
 
