@@ -17,6 +17,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from hetrisk.core.backtest.adaptation import Drift
 from hetrisk.core.drift.columns import Columns
 from hetrisk.core.drift.rise import Misses
 from hetrisk.core.predictor import PARTS, Predictor
@@ -254,6 +257,21 @@ MISSES = Record(
 )
 
 
+DRIFT = Record(
+    of(numbers("d"), "centre")
+    | of(Array("number", ("d",), 0.0, inf=True), "scale")
+    | of(Array("number", ("q",), 0.0, LARGEST), "variance")
+    | of(Number(0.0, LARGEST), "noise")
+    | of(COUNT, "n_environments"),
+    Drift,
+    lambda made: (
+        ""
+        if np.all(made.scale > 0) and made.noise > 0 and len(made.variance) == len(made.scale) + 1
+        else "have sizes above zero, and a variance a column and one of the level"
+    ),
+)
+
+
 def wrong_reference(made: dict[str, Any]) -> str:
     """Say what is wrong between the fields of a reference."""
     lines, missed, centre = made["misses"], made["missed"], made["centre"]
@@ -274,6 +292,7 @@ REFERENCE = Record(
     | of(Many(NAME, differ=True), "missed")
     | of(numbers("m"), "centre")
     | of(Many(Record(of(NAME, "name") | of(SHARE, "share"))), "environments")
+    | of(Maybe(DRIFT), "drift", default=None)
     | of(FIGURE, "last_time period"),
     check=wrong_reference,
 )

@@ -66,7 +66,12 @@ class Reference:
         return max((float(np.nanmedian(time)) - self.last_time) / self.period, 1.0)
 
 
-def reference_of(s: Sample, lines: Sequence[ColumnLine], period: float = math.nan) -> Reference:
+def reference_of(
+    s: Sample,
+    lines: Sequence[ColumnLine],
+    period: float = math.nan,
+    drift: Drift | None = None,
+) -> Reference:
     """Return the reference of a fitted model.
 
     Parameters
