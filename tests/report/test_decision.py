@@ -62,14 +62,6 @@ def test_without_a_backtest_nothing_is_claimed_of_other_environments():
     assert "rows like these" in decision.opening
 
 
-def test_a_model_asked_for_by_name_is_said_to_be_so():
-    decision = decide(*answer(chosen="trend"), asked="trend")
-    assert (
-        decision.headline
-        == "Fitted the linear model with a trend, as asked; boosted trees erred less."
-    )
-
-
 @settings(max_examples=200, deadline=None)
 @given(
     errors=st.tuples(*[st.floats(0.01, 100) for _ in range(4)]),

@@ -55,13 +55,20 @@ def _or_refuse(value: str, names: Sequence[str], flag: str) -> str:
     name = _named(value, names)
     if name is not None:
         return name
-    lower = {n.lower(): n for n in names}
-    close = difflib.get_close_matches(value.lower().strip(), list(lower), n=1, cutoff=0.6)
-    meant = f"did you mean {quoted(lower[close[0]])}? " if close else ""
     raise click.BadParameter(
-        f"there is no column {quoted(value)}; {meant}The columns are {listed(list(names), 12)}.",
+        f"there is no column {quoted(value)}; {close_to(value, names)}"
+        f"the columns are {listed(list(names), 12)}.",
         param_hint=flag,
     )
+
+
+def close_to(value: str, names: Sequence[str]) -> str:
+    """``did you mean 'price'? ``, where a name is close enough to what was typed."""
+    from hetrisk.tables.errors import quoted
+
+    lower = {n.lower(): n for n in names}
+    close = difflib.get_close_matches(value.lower().strip(), list(lower), n=1, cutoff=0.6)
+    return f"did you mean {quoted(lower[close[0]])}? " if close else ""
 
 
 def suggestions(frame: pd.DataFrame, target: str) -> tuple[list[str], list[str]]:

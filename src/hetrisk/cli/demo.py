@@ -100,9 +100,7 @@ def came_true(fitted: Fitted, frame: pd.DataFrame) -> list[dict[str, Any]]:
     return spans
 
 
-def _show(
-    fitted: Fitted, spans: list[dict[str, Any]], written: list[str], screen: Any
-) -> None:
+def _show(fitted: Fitted, spans: list[dict[str, Any]], written: list[str], screen: Any) -> None:
     from hetrisk.cli import summary
     from hetrisk.cli.terminal import grid
     from hetrisk.report.labels import number

@@ -27,7 +27,7 @@ Examples:
   hetrisk fit sales.csv --target sales --time month
   hetrisk fit patients.csv --target outcome --environment hospital --out patients.hetrisk
   hetrisk fit sales.csv --target sales --time month --environment shop --report sales.html
-  hetrisk fit sales.csv --target sales --time month --candidate trend
+  hetrisk fit sales.csv --target sales --time month --candidate trend,trees
   hetrisk fit patients.parquet --target outcome --drop visit,ward --category code
   hetrisk fit sales.csv --target sales --time month --json | jq .forecast
   zcat houses.csv.gz | hetrisk fit - --target price
@@ -35,6 +35,30 @@ Examples:
 Columns may be named by repeating an option or with commas. Exit codes: 0 when all went well, 1 when
 something in the data or on the disk has to be mended, 2 when the command was mistyped.
 """
+
+
+def candidate_names(
+    ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse what no candidate is called."""
+    if not value:
+        return ()
+    from hetrisk.cli.columns import close_to
+    from hetrisk.estimators.candidates import BUILT_IN
+
+    names = [part for v in value for part in _parts(v, BUILT_IN)]
+    for name in names:
+        if name not in BUILT_IN:
+            raise click.BadParameter(
+                f"there is no candidate '{name}'; {close_to(name, list(BUILT_IN))}"
+                f"there are {', '.join(BUILT_IN)}."
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def _parts(value: str, known: Any) -> list[str]:
+    """Names between commas; a name may hold one itself."""
+    return [value] if value in known else [part.strip() for part in value.split(",")]
 
 
 @click.command(epilog=EPILOG)
@@ -46,7 +70,13 @@ something in the data or on the disk has to be mended, 2 when the command was mi
     metavar="COL",
     help="Where each row is from: rows from elsewhere are predicted.",
 )
-@click.option("--candidate", metavar="NAME", help="Fit this candidate, whatever the backtest says.")
+@click.option(
+    "--candidate",
+    multiple=True,
+    metavar="NAME",
+    callback=candidate_names,
+    help="Only these models take part, beside plain and the constant.",
+)
 @click.option(
     "--reach",
     type=click.FloatRange(min=0.0),
@@ -96,11 +126,11 @@ def fit(
 def repeated(data: Path, w: Any, encoding: str, delimiter: str | None) -> str:
     """Return the command that fits the same again, as it is typed."""
     typed = ["hetrisk", "fit", str(data), "--target", w.target]
-    for flag in ("time", "environment", "candidate", "weight"):
+    for flag in ("time", "environment", "weight"):
         value = getattr(w, flag)
         typed += [] if value is None else [f"--{flag}", value]
     flags = {"features": "feature"}
-    for field in ("features", "drop", "category", "number", "keep"):
+    for field in ("candidate", "features", "drop", "category", "number", "keep"):
         typed += [
             part for name in getattr(w, field) for part in (f"--{flags.get(field, field)}", name)
         ]

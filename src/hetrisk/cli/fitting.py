@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ class Wishes:
     task: str = "auto"
     time: str | None = None
     environment: str | None = None
-    candidate: str | None = None
+    candidate: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     category: tuple[str, ...] = ()
@@ -152,30 +153,27 @@ class _Fitting:
 
         w = self.wishes
         kind = BacktestClassifier if self.labels else BacktestRegressor
-        candidates: Any = "auto" if w.candidate is None else _candidates(w.candidate)
+        candidates: Any = list(w.candidate) or "auto"
         model = kind(candidates, w.time, w.environment, w.reach, verbose=verbose)
         frame, time = self.frame, None
         if w.time is not None:
             time = read_time(frame[w.time], w.time, w.dayfirst)
             if w.dayfirst is not None:  # days, so that they are not to be read again
                 frame = frame.assign(**{w.time: time.value})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _said():
             model.fit(frame, self.target.values, sample_weight=self.weight)
         deployed = Deployed.from_model(model, target=w.target, time=time)
-        asked = w.candidate
         record = {
             "ranking": tuple(model.ranking_),
             "backtest": tuple(model.backtest_),
             "forecast": model.forecast_,
             "reach_curve": tuple(model.reach_curve_),
             "break_even": float(model.break_even_),
-            "asked": asked,
             "verdict": "",
             "verdict_reason": "",
         }
         return self.described(
-            model.encoder_, deployed, record, time, self._evidence(model), model.drift_
+            model.encoder_, deployed, record, time, self._evidence(model), model._drift
         )
 
     def stable(self) -> Fitted:
@@ -195,8 +193,7 @@ class _Fitting:
             keep=kept or None,
             feature_groups=[str(g) for g in encoder.feature_groups_],
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _said():
             model.fit(Z, self.target.values, sample_weight=self.weight)
         deployed = Deployed.from_model(model, target=w.target, encoder=encoder)
         forecast = _out_of_fold(Z.to_numpy(), self.target.values, model.support_, self.labels)
@@ -207,7 +204,6 @@ class _Fitting:
             "forecast": forecast,
             "reach_curve": (),
             "break_even": float("nan"),
-            "asked": None,
             "verdict": model.verdict_,
             "verdict_reason": model.verdict_reason_,
         }
@@ -297,8 +293,9 @@ class _Fitting:
             distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
             periods = merge_periods(distinct, counts.astype(float))
             period = periods.step
-            ends = [time.label(value) for value in periods.upper]
-            names = np.array([*ends, "(missing)"], dtype=object)[periods.of(values)]
+            names = np.array(_period_names(time, periods, distinct), dtype=object)[
+                periods.of(values)
+            ]
         if self.wishes.environment is not None:
             codes, levels = read_environment(
                 frame[self.wishes.environment], self.wishes.environment
@@ -340,8 +337,25 @@ class _Fitting:
         )
 
 
-def _candidates(name: str) -> list[str]:
-    return list(dict.fromkeys((name, PLAIN, "constant")))
+def _period_names(time: TimeColumn, periods: Any, distinct: FloatArray) -> list[str]:
+    """``2001``, or ``2001 to 2003`` where periods were merged."""
+    after = np.append(-np.inf, periods.upper[:-1])
+    starts = distinct[np.searchsorted(distinct, after, side="right")]
+    ends = [(time.label(a), time.label(b)) for a, b in zip(starts, periods.upper, strict=True)]
+    return [*(a if a == b else f"{a} to {b}" for a, b in ends), "(missing)"]
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """What a model finds wrong with its rows is said of the table; warnings are in the answer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except (TableError, np.linalg.LinAlgError):
+            raise
+        except ValueError as error:
+            raise TableError(str(error)) from error
 
 
 def _only(name: str, forecast: Forecast) -> Ranked:

@@ -221,7 +221,6 @@ def wrong_summary(made: dict[str, Any]) -> str:
 
 SUMMARY = Record(
     of(Maybe(ORIGIN), "origin", default=None)
-    | of(Maybe(NAME), "asked", default=None)
     | of(FIGURE, "reach", default=1.0)
     | of(NAME, "verdict", default="")
     | of(SENTENCE, "verdict_reason", default="")

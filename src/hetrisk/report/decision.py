@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from hetrisk.core.result import (
@@ -69,19 +69,17 @@ def decide(
     backtest: Sequence[Tested],
     forecast: Forecast,
     reach_curve: Sequence[ReachLine],
-    asked: str | None = None,
 ) -> Decision:
     """Say what to do.
 
     Parameters
     ----------
     ranking, backtest, forecast, reach_curve : what a fitted ``BacktestRegressor`` holds.
-    asked : the candidate that was asked for by name, if one was.
     """
     chosen = next(line for line in ranking if line.chosen)
     facts = _Facts(chosen, {line.candidate: line for line in ranking}, tuple(backtest), forecast)
     action = _action(facts)
-    decision = Decision(
+    return Decision(
         action,
         chosen.candidate,
         _headline(action, facts),
@@ -89,7 +87,6 @@ def decide(
         _expect(facts),
         tuple(_watch(action, facts, reach_curve)),
     )
-    return decision if asked is None else _as_asked(decision, facts)
 
 
 @dataclass(frozen=True)
@@ -263,21 +260,6 @@ def _failed(f: _Facts) -> str:
         return ""
     names = listed([line.candidate for line in failed], 3)
     return f"Not fitted: {names} ({brief(failed[0].note, 120)})."
-
-
-def _as_asked(decision: Decision, f: _Facts) -> Decision:
-    """The model was named by the user: say so, and whether the backtest would have chosen it."""
-    if decision.action is Action.NO_MODEL:
-        return decision
-    best = min(
-        (line for line in f.ranked.values() if math.isfinite(line.criterion)),
-        key=lambda line: line.criterion,
-        default=f.chosen,
-    )
-    headline = f"Fitted {f.name}, as asked."
-    if best.candidate != f.chosen.candidate and best.criterion < f.chosen.criterion:
-        headline = f"Fitted {f.name}, as asked; {called(best.candidate, f.unit)} erred less."
-    return replace(decision, headline=headline)
 
 
 def decide_without_backtest(

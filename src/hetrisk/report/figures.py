@@ -94,7 +94,8 @@ def models(ranking: Sequence[Ranked], unit: str) -> list[tuple[str, str, str]]:
     shown = [(CONSTANT, CONSTANT, _upper(constant(unit)))] if CONSTANT in there else []
     shown += [(PLAIN, PLAIN, "Plain")] if PLAIN in there else []
     shown = [line for line in shown if line[0] != chosen]
-    return [*shown, (chosen, CHOSEN, _upper(called(chosen, unit).removeprefix("the ")))]
+    mine = "Average" if " + " in chosen else _upper(called(chosen, unit).removeprefix("the "))
+    return [*shown, (chosen, CHOSEN, mine)]
 
 
 def _upper(text: str) -> str:

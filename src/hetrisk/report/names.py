@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 from hetrisk.core.result import Forecast
-from hetrisk.report.labels import brief
+from hetrisk.report.labels import brief, listed
 
 CONSTANT, PLAIN = "constant", "plain"
 LOG_LOSS = "log loss"
-CALLED = {
-    "plain": "the plain linear model",
-    "ridge": "ridge regression",
-    "stable": "the linear model on the stable columns",
-    "directions": "the linear model with shrunken directions",
-    "anchor": "anchor regression",
-    "trend": "the linear model with a trend",
-    "level": "the linear model at the level of the last periods",
-    "recent": "the linear model on recent rows",
-    "within": "the linear model with slopes from within environments",
-    "levels": "the linear model with a level for each known environment",
-    "trees": "boosted trees",
-}
+AVERAGED = re.compile(r"(0\.[0-9]) (.+)")
+
+
+@cache
+def _words() -> dict[str, str]:
+    from hetrisk.estimators.candidates import BUILT_IN
+
+    return {name: kind.words for name, kind in BUILT_IN.items()}
 
 
 def called(candidate: str, unit: str = "") -> str:
     """Return a candidate as a sentence speaks of it; of the constant it depends on the unit."""
+    parts = [AVERAGED.fullmatch(part) for part in candidate.split(" + ")]
+    if len(parts) > 1 and all(parts):
+        named = [f"{_single(p[2], unit)} ({10 * int(p[1][2:])} %)" for p in parts if p is not None]
+        return f"an average of {listed(named, len(named))}"
+    return _single(candidate, unit)
+
+
+def _single(candidate: str, unit: str) -> str:
     if candidate == CONSTANT:
         return constant(unit)
-    return CALLED.get(candidate, f"“{brief(candidate, 60)}”")
+    return _words().get(candidate, f"“{brief(candidate, 60)}”")
 
 
 def constant(unit: str) -> str:

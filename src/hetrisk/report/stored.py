@@ -44,7 +44,7 @@ def decision_of(record: Mapping[str, Any]) -> Decision:
         )
     names = ("ranking", "backtest", "forecast", "reach_curve")
     ranking, backtest, forecast, curve = (record[name] for name in names)
-    return decide(ranking, backtest, forecast, curve, record["asked"])
+    return decide(ranking, backtest, forecast, curve)
 
 
 def _items(value: Any) -> Mapping[str, Any]:

@@ -112,7 +112,6 @@ class Summary:
     cautions : sentences about what may hurt later.
     advice : how to get a better answer: which columns to name.
     quality : None where it was not measured.
-    asked : the candidate asked for by name, or None.
     verdict, verdict_reason : of the search for stable columns where nothing was backtested, or "".
     """
 
@@ -130,6 +129,5 @@ class Summary:
     cautions: tuple[str, ...]
     advice: tuple[str, ...]
     quality: Quality | None
-    asked: str | None = None
     verdict: str = ""
     verdict_reason: str = ""
