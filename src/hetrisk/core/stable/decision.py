@@ -145,21 +145,21 @@ def decide(
     if lower and losses.cost < plain.cost:
         return replace(weighed, support=proposed.support, why=PAYS)
 
-    # 4. Or if the columns moved, not y, and that lowers it at the reach,
-    ask = _Moved(full, free, evidence, settled, level)
-    moved = ask(proposed) if lower else None
-    if moved is None and evidence.noise() <= level:
-        # 5. or leaves y one regression everywhere. Where the noise of y given all columns is the
-        #    same everywhere, y answers to them in another way: a cause's slope moved.
+    # 4. Where it lowers that at the reach alone, or not at all, ask whose mechanism moved. The
+    #    noise of y given all columns is that of y's own mechanism, unless some of them are effects:
+    #    where it is of one size everywhere, it is a cause's slope that moves.
+    if evidence.noise() <= level:
+        if lower:
+            return replace(weighed, support=proposed.support, why=PAYS)
+
+        # 5. Or if y is left one regression everywhere, and it is the columns that moved.
         same: Callable[[Regressions], bool] = lambda fit: (
             settled(fit) and evidence.slopes(fit.support) > level
         )
         one = _cheapest(candidates, free, same)
-        moved = None if one is None else ask(one)
-    p_columns = ask.p_columns
-    if moved is None:
-        return replace(weighed, p_columns=p_columns)
-    return replace(weighed, support=moved, proposed=moved, why=MOVED, p_columns=p_columns)
+        if one is not None:
+            return _moved(one, full, free, evidence, settled, level, weighed)
+    return weighed
 
 
 def _paths(full: Regressions, free: list[IntArray]) -> list[Regressions]:
@@ -200,43 +200,34 @@ def _with(fit: Regressions, columns: IntArray) -> Regressions:
     return Regressions.on(fit.gram, support)
 
 
-class _Moved:
-    """Whether the columns that a set leaves out are themselves another; what was found of each."""
-
-    def __init__(
-        self,
-        full: Regressions,
-        free: list[IntArray],
-        evidence: Evidence,
-        settled: Callable[[Regressions], bool],
-        level: float,
-    ) -> None:
-        self.full, self.free, self.evidence = full, free, evidence
-        self.settled, self.level = settled, level
-        self.p_columns = np.full(len(full.support), np.nan)
-
-    def __call__(self, fit: Regressions) -> BoolArray | None:
-        """(d,) the set, or a larger one to which those that did not move returned; or None."""
-        while True:
-            out = [columns for columns in self.free if not fit.support[columns].any()]
-            p = [self._p_value(columns, fit) for columns in out]
-            still = [group for group, value in zip(out, p, strict=True) if value > self.level]
-            if not still:
-                return fit.support
-            if len(still) == len(out):
-                return None
-            wider = _with(fit, np.concatenate(still))
-            if self.settled(wider):
-                fit = wider
-                continue
-            # Of several weak effects some are too weak to be seen to move; a cause would be missed.
-            left, missed = (float(fit.losses().cost - f.losses().cost) for f in (self.full, wider))
-            return fit.support if missed <= SHARE_LEFT * left else None
-
-    def _p_value(self, columns: IntArray, fit: Regressions) -> float:
-        p = of_several([self.evidence.column(int(j), fit.support) for j in columns])
-        self.p_columns[columns] = p
-        return p
+def _moved(
+    fit: Regressions,
+    full: Regressions,
+    free: list[IntArray],
+    evidence: Evidence,
+    settled: Callable[[Regressions], bool],
+    level: float,
+    weighed: Decision,
+) -> Decision:
+    """Columns that are themselves another leave; those that are not return, if that does no harm."""
+    p_columns = weighed.p_columns.copy()
+    while True:
+        out = [columns for columns in free if not fit.support[columns].any()]
+        p = [of_several([evidence.column(int(j), fit.support) for j in group]) for group in out]
+        for group, value in zip(out, p, strict=True):
+            p_columns[group] = value
+        still = [group for group, value in zip(out, p, strict=True) if value > level]
+        wider = _with(fit, np.concatenate(still)) if still else fit
+        if still and len(still) < len(out) and settled(wider):
+            fit = wider
+            continue
+        # Of several weak effects some are too weak to be seen to move; a cause would be missed.
+        missed = float(fit.losses().cost - wider.losses().cost)
+        if missed > SHARE_LEFT * float(fit.losses().cost - full.losses().cost):
+            return replace(weighed, p_columns=p_columns)
+        return replace(
+            weighed, support=fit.support, proposed=fit.support, why=MOVED, p_columns=p_columns
+        )
 
 
 def _held(moments: Moments) -> Moments:
