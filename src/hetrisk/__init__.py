@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
     from hetrisk.estimators.invariant import InvariantClassifier, InvariantRegressor
     from hetrisk.estimators.mixture import EnvironmentMixture
-    from hetrisk.estimators.selector import HRMSelector
+    from hetrisk.estimators.stable import StableClassifier, StableRegressor, StableSelector
 
 __version__ = "0.3.0"
 
@@ -23,9 +23,11 @@ __all__ = [
     "EnvironmentMixture",
     "HRMClassifier",
     "HRMRegressor",
-    "HRMSelector",
     "InvariantClassifier",
     "InvariantRegressor",
+    "StableClassifier",
+    "StableRegressor",
+    "StableSelector",
     "baselines",
     "datasets",
     "metrics",
@@ -38,9 +40,11 @@ _HOME = {
     "EnvironmentMixture": "hetrisk.estimators.mixture",
     "HRMClassifier": "hetrisk.estimators.hrm",
     "HRMRegressor": "hetrisk.estimators.hrm",
-    "HRMSelector": "hetrisk.estimators.selector",
     "InvariantClassifier": "hetrisk.estimators.invariant",
     "InvariantRegressor": "hetrisk.estimators.invariant",
+    "StableClassifier": "hetrisk.estimators.stable",
+    "StableRegressor": "hetrisk.estimators.stable",
+    "StableSelector": "hetrisk.estimators.stable",
 }
 
 

@@ -499,3 +499,28 @@ class ColumnEvidence:
     p_column: float
     stability: float
     reason: str
+
+
+VERDICTS = ("columns left out", "differences stay", "no difference found", "too few rows")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source of environments that was asked, and what it showed.
+
+    Attributes
+    ----------
+    name : what the user calls it, or the question that was put to the rows.
+    known : whether the environments were named.
+    n_environments : compared.
+    p_value : H0: the regression of the target (or of a column) is the same in all of them.
+    used : whether columns left on its account.
+    sentence : what it showed.
+    """
+
+    name: str
+    known: bool
+    n_environments: int
+    p_value: float
+    used: bool
+    sentence: str

@@ -93,6 +93,7 @@ def decide(
     groups: IntArray,
     keep: BoolArray,
     level: float = LEVEL,
+    candidates: list[BoolArray] | None = None,
 ) -> Decision:
     """Propose, test, dispose.
 
@@ -104,6 +105,7 @@ def decide(
     groups : (d,) columns of one group stay or leave together.
     keep : (d,) columns that never leave.
     level : of each test.
+    candidates : sets to be weighed in place of those that step 2 proposes.
     """
     d = len(groups)
     everything = np.ones(d, dtype=bool)
@@ -127,8 +129,9 @@ def decide(
         return nothing
     least = SHARE_LEFT * regret
     settled: Callable[[Regressions], bool] = lambda fit: bool(fit.losses().regret <= least)
-    candidates = [fit for fit in _by_cost(_paths(full, free)) if settled(fit)]
-    proposed = _cheapest(candidates, free, settled)
+    met = [Regressions.on(sums, c) for c in candidates] if candidates else _paths(full, free)
+    likely = [fit for fit in _by_cost(met) if settled(fit)]
+    proposed = _cheapest(likely, [] if candidates else free, settled)
     if proposed is None:
         return nothing
     losses = proposed.losses()
@@ -156,7 +159,7 @@ def decide(
         same: Callable[[Regressions], bool] = lambda fit: (
             settled(fit) and evidence.slopes(fit.support) > level
         )
-        one = _cheapest(candidates, free, same)
+        one = _cheapest(likely, free, same)
         if one is not None:
             return _moved(one, full, free, evidence, settled, level, weighed)
     return weighed

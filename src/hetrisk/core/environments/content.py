@@ -1,0 +1,96 @@
+"""Rows told apart by what they hold, never by where they stand.
+
+Where rows are sampled or split, the choice is a hash of their content: any order of rows or
+columns gives the same rows, in memory, in files and on a cluster, and a row given twice is chosen
+as one with weight two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from hetrisk.core.numerics.named_numbers import Constant
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
+
+# Odd multipliers of splitmix64 (Steele, Lea and Flood 2014): neighbouring keys fall far apart.
+_MIX: Constant[tuple[np.uint64, np.uint64]] = (
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
+# Of a standard deviation: what rounding leaves undecided is far below it.
+_GRAIN: Constant[float] = 2.0**-20
+
+
+def keys(rows: Rows) -> np.ndarray:
+    """(n,) 64-bit hash of standardised features and target; the order of columns is of no account."""
+    key = np.zeros(len(rows), dtype=np.uint64)
+    # Symmetric functions of the columns, so that none has a place.
+    for values in (rows.y, rows.X.sum(axis=1), np.einsum("ij,ij->i", rows.X, rows.X)):
+        key = _mixed(key + np.rint(values / _GRAIN).astype(np.int64).astype(np.uint64))
+    return key
+
+
+def parts(rows: Rows, count: int) -> IntArray:
+    """(n,) which of ``count`` parts each row falls into."""
+    part: IntArray = ((keys(rows) >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
+    return part
+
+
+def sampled(rows: RowSource, size: int, weight: float) -> Rows:
+    """About ``size`` rows at most, sorted by content; all, where there are no more.
+
+    ``weight`` is that of all rows.
+    """
+    share = min(1.0, size / max(weight, 1.0))
+    kept = rows.sum(partial(_kept, share=share)).rows
+    order = np.lexsort((kept.y, keys(kept)))
+    return _taken(kept, order)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    rows: Rows
+
+    def __add__(self, other: _Kept) -> _Kept:
+        a, b = self.rows, other.rows
+        return _Kept(
+            Rows(
+                np.concatenate([a.X, b.X]),
+                np.concatenate([a.y, b.y]),
+                np.concatenate([a.weight, b.weight]),
+                _joined(a.environments, b.environments),
+                _joined(a.aside, b.aside),
+            )
+        )
+
+
+def _kept(rows: Rows, share: float) -> _Kept:
+    held = rows.weight > 0
+    if share < 1.0:
+        held &= keys(rows) < np.uint64(share * 2.0**64)
+    return _Kept(_taken(rows, np.flatnonzero(held)))
+
+
+def _taken(rows: Rows, at: IntArray) -> Rows:
+    return replace(
+        rows,
+        X=rows.X[at],
+        y=rows.y[at],
+        weight=rows.weight[at],
+        environments=None if rows.environments is None else rows.environments[at],
+        aside=None if rows.aside is None else rows.aside[at],
+        start=0,
+    )
+
+
+def _joined(first: FloatArray | None, second: FloatArray | None) -> FloatArray | None:
+    return None if first is None or second is None else np.concatenate([first, second])
+
+
+def _mixed(key: np.ndarray) -> np.ndarray:
+    key = (key ^ (key >> np.uint64(30))) * _MIX[0]
+    key = (key ^ (key >> np.uint64(27))) * _MIX[1]
+    return key ^ (key >> np.uint64(31))
