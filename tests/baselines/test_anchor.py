@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from hetrisk.baselines import AnchorClassifier, AnchorRegressor
-from hetrisk.baselines.anchor import anchor_objective
+from hetrisk.baselines.anchor import anchor_fit, anchor_objective
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import Rows
-from hetrisk.core.reach.anchor import anchor_fit
 
 from .conftest import table
 from .test_objectives import slope

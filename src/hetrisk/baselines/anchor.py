@@ -22,11 +22,25 @@ import numpy as np
 from hetrisk.baselines.base import Labelled, LinearClassifierBase, LinearRegressorBase
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks, minima
-from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.linear import LinearFit, least_squares
+from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
-from hetrisk.core.reach.anchor import anchor_fit
 
 GAMMAS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+def anchor_fit(environments: Moments, gamma: float) -> LinearFit:
+    """Anchor regression from the moments of (x, y) in K environments; gamma = 1 is least squares.
+
+    P_A replaces a row by the mean of its environment, so |(I - P_A) r|^2 + gamma |P_A r|^2 is least
+    squares on the scatter within environments plus gamma times that of their means.
+    """
+    share = environments.weight / environments.weight.sum()
+    mean = share @ environments.mean
+    gap = environments.mean - mean
+    between = (environments.weight[:, None] * gap).T @ gap
+    scatter = environments.scatter.sum(axis=0) + gamma * between
+    return least_squares(Moments(environments.weight.sum(), mean, scatter))
 
 
 def anchor_objective(w: FloatArray, risks: Risks, gamma: float) -> tuple[float, FloatArray]:

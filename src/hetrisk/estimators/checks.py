@@ -11,7 +11,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from hetrisk.blocks import Blocks, is_out_of_core
 from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.result import one_by_one
+from hetrisk.core.paper.loop import one_by_one
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.memberships import check_length, memberships
 

@@ -343,7 +343,10 @@ class StableClassifier(ClassifierMixin, _Stable):
         self.predictor_ = _predictor(scores, shift, SOFTMAX)
 
 
-TASKS: dict[str, type[_Stable]] = {"regression": StableRegressor, "classification": StableClassifier}
+TASKS: dict[str, type[_Stable]] = {
+    "regression": StableRegressor,
+    "classification": StableClassifier,
+}
 
 
 class StableSelector(SelectorMixin, TransformerMixin, BaseEstimator):

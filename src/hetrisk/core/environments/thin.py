@@ -45,8 +45,10 @@ class Merged:
 
     def names(self, levels: tuple[str, ...]) -> tuple[str, ...]:
         """Names of the environments, from those of the levels."""
-        return tuple(_called([n for n, k in zip(levels, self.lookup[0], strict=True) if k == e])
-                     for e in range(self.count))
+        return tuple(
+            _called([n for n, k in zip(levels, self.lookup[0], strict=True) if k == e])
+            for e in range(self.count)
+        )
 
 
 def merge(halves: FloatArray, n_targets: int, ordered: bool) -> Merged:

@@ -20,7 +20,9 @@ def search_inferred(
         ColumnEvidence(question.names[j], True, (), 1.0, 1.0, 1.0, "Stays.") for j in range(d)
     )
     q = 1 + d + family.n_targets
-    return Found(every, VERDICTS[2], "Nothing was asked.", evidence, (), np.ones(d), np.eye(q)[None], _one)
+    return Found(
+        every, VERDICTS[2], "Nothing was asked.", evidence, (), np.ones(d), np.eye(q)[None], _one
+    )
 
 
 def _one(rows: Rows) -> FloatArray:

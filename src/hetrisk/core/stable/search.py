@@ -133,10 +133,10 @@ def _decided(
     d = len(question.groups)
     if len(found.names) < 2 or question.keep.all():
         every = np.ones(d, dtype=bool)
-        return Decision(every, NO_DIFFERENCE, 1.0, np.full(d, np.nan), np.nan, np.nan, np.nan, every)
-    return decide(
-        found.sums, evidence, question.reach, question.groups, question.keep, level=level
-    )
+        return Decision(
+            every, NO_DIFFERENCE, 1.0, np.full(d, np.nan), np.nan, np.nan, np.nan, every
+        )
+    return decide(found.sums, evidence, question.reach, question.groups, question.keep, level=level)
 
 
 def _stability(answer: _Answer, question: Question, level: float) -> FloatArray:
@@ -201,8 +201,9 @@ def _reason(answer: _Answer, question: Question, support: BoolArray, verdict: st
     )
     if verdict == LEFT_OUT:
         out = question.listed(~support)
-        return f"{opening}, and with {out} left out {decision.regret_left:.0%} of that is left. " + (
-            _why_left(decision, question)
+        return (
+            f"{opening}, and with {out} left out {decision.regret_left:.0%} of that is left. "
+            + (_why_left(decision, question))
         )
     return f"{opening}. {_why_stays(decision, question)}"
 

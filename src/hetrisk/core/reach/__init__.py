@@ -1,1 +1,0 @@
-"""From the moments of environments to a decision, its price and its curve."""
