@@ -36,7 +36,7 @@ from hetrisk.core.result import (
     ReachLine,
     Tested,
 )
-from hetrisk.modelfile import Deployed, Intervals
+from hetrisk.modelfile import Deployed
 from hetrisk.report import render, stored
 from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.time import TimeColumn
@@ -112,9 +112,7 @@ def by_hand() -> Iterator[tuple[str, Deployed]]:
         level = LevelPart(rng.normal(size=(2, K)), np.zeros(K))
         members = ((line, level), (line, grown(rng, K)), (grown(rng, K, uses_time=True),))
         link = "identity" if K == 1 else "softmax"
-        widths = Intervals(
-            np.array([0.5, 0.8, 0.9, 0.95]), np.array([1.0, 2.0]), np.arange(1, 9.0).reshape(2, 4)
-        )
+        widths = np.array([[1.0, 1, 1, 1, 2, 3, 4, 5], [3.0, 3, 3, 3, 4, 5, 6, 7]])
         yield (
             f"by hand, {K} scores",
             Deployed(
@@ -194,7 +192,7 @@ def used(deployed: Deployed) -> None:
     if deployed.classes is not None:
         deployed.predict_proba(frame)
     elif deployed.intervals is not None:
-        deployed.predict_interval(frame, float(deployed.intervals.levels[-1]))
+        deployed.predict_interval(frame, 0.9)
     page = stored.from_record(deployed.summary)
     if page is not None:
         assert "<script>alert" not in render(page)

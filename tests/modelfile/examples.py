@@ -19,7 +19,7 @@ from hetrisk.core.result import (
     ReachLine,
     Tested,
 )
-from hetrisk.modelfile import FORMAT_VERSION, Deployed, Intervals
+from hetrisk.modelfile import FORMAT_VERSION, Deployed
 from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.time import TimeColumn
 
@@ -103,9 +103,7 @@ def deployed(**changes):
         "columns": COLUMNS,
         "environment_name": "site",
         "environment_levels": ("p", "q"),
-        "intervals": Intervals(
-            np.array([0.5, 0.8, 0.9, 0.95]), np.array([np.nan]), np.array([[1.0, 2.0, 3.0, 4.0]])
-        ),
+        "intervals": np.array([[1.0, 1, 1, 1, 2, 3, 4, 5], [3.0, 3, 3, 3, 4, 5, 6, 7]]),
         "summary": summary(),
         "reference": reference(),
     }

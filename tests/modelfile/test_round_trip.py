@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ MAKES = {
     "time": timed,
     "linear": lambda: deployed(predictor=single(linear())),
     "no columns": lambda: deployed(predictor=single(linear(d=0)), columns=(), reference=None),
-    "whole labels": lambda: dataclasses.replace(labelled(), classes=np.array([1, 2, 5])),
+    "whole labels": lambda: replace(labelled(), classes=np.array([1, 2, 5])),
     "no environment": lambda: deployed(
         predictor=single(trees()),
         environment_name=None,
@@ -126,12 +127,13 @@ def test_a_column_that_is_absent_is_named():
         deployed().predict(frame().drop(columns="b"))
 
 
-def test_levels_of_an_interval_lie_within_those_known():
-    intervals = deployed().intervals
-    widths = [intervals.half_width(q) for q in (0.25, 0.5, 0.85, 0.95)]
-    np.testing.assert_allclose(widths, [0.5, 1.0, 2.5, 4.0])
-    with pytest.raises(ValueError, match=r"at most 0\.95"):
-        intervals.half_width(0.99)
+def test_intervals_grow_with_the_horizon():
+    model = modelfile.loads(modelfile.dumps(replace(timed(), last_time=18_000.0, period=10.0)))
+    table = frame(3).assign(when=["2019-04-14", "2019-05-04", None])  # day 18,000, and two periods
+    low, high = model.predict_interval(table.iloc[:2], 0.9).T
+    np.testing.assert_allclose((high - low) / 2, [3.0, 4.0])
+    with pytest.raises(ValueError, match=r"level must lie between 0 and 1; got 2"):
+        model.predict_interval(table, 2)
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,13 @@ from hetrisk import atomic
 from hetrisk.columns.words import quoted
 from hetrisk.modelfile.archive import FORMAT_VERSION, LARGEST_FILE, is_later, pack, unpack
 from hetrisk.modelfile.codec import Reader, Writer
-from hetrisk.modelfile.deployed import Deployed, Intervals
+from hetrisk.modelfile.deployed import Deployed
 from hetrisk.modelfile.errors import ModelFileError, NewerModelWarning
 from hetrisk.modelfile.records import read_records, write_records
 
 __all__ = [
     "FORMAT_VERSION",
     "Deployed",
-    "Intervals",
     "ModelFileError",
     "NewerModelWarning",
     "dumps",

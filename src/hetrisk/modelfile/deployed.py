@@ -15,41 +15,18 @@ import numpy as np
 import pandas as pd
 
 from hetrisk.columns.words import listed, quoted
+from hetrisk.core.backtest.foretell import half_width
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.modelfile.errors import ModelFileError
 from hetrisk.tables.encoding import Encoding
 from hetrisk.tables.errors import TableError
-from hetrisk.tables.frames import as_pandas
-from hetrisk.tables.time import TimeColumn, read_environment
+from hetrisk.tables.frames import as_frame
+from hetrisk.tables.time import ABSENT, TimeColumn, read_environment
 
 NUMBERS, LABELS = "numbers", "labels"
-NUMBERS_AT_ONCE = 1 << 24  # features and scores of the rows that are predicted in one go
-
-
-@dataclass(frozen=True)
-class Intervals:
-    """Upper quantiles of absolute errors in environments left out.
-
-    Attributes
-    ----------
-    levels : (L,) increasing, such as .5, .8, .9, .95.
-    horizons : (H,) periods ahead, increasing; one NaN without time.
-    quantiles : (H, L) of absolute errors.
-    """
-
-    levels: FloatArray
-    horizons: FloatArray
-    quantiles: FloatArray
-
-    def half_width(self, level: float, horizon: float | None = None) -> float:
-        """Half of the interval of a level, at a horizon (None: the furthest tested)."""
-        most = float(self.levels[-1])
-        if not 0 < level <= most:
-            raise ValueError(f"level must lie above 0 and be at most {most:g}; got {level:g}.")
-        reached = [] if horizon is None else np.flatnonzero(self.horizons >= horizon).tolist()
-        at = self.quantiles[reached[0] if reached else -1]
-        return float(np.interp(level, np.append(0.0, self.levels), np.append(0.0, at)))
+NUMBERS_AT_ONCE = 1 << 24  # columns and scores of the rows that are predicted in one go
+MOST_HINGES = 2_000  # that a part of a model may have: each is a number a row
 
 
 @dataclass(frozen=True)
@@ -67,8 +44,10 @@ class Deployed:
     environment_name : the column that says where rows come from; None without.
     environment_levels : (E,) environments the predictor has levels for.
     classes : (K,) for labels.
-    intervals : for `predict_interval`; None where nothing could be backtested.
-    adaptation : ``sentence`` and ``figures`` of what `adapt` moved; None where it did not.
+    intervals : (H, 1 + L) horizons, and half widths at ``LEVELS`` of
+        `hetrisk.core.backtest.foretell`; None for labels, and where there were too few rows.
+    last_time, period : the end of what was learned from, and how long a period is; NaN without.
+    adaptation : ``sentence`` and ``figures`` of what adapting changed; None where it did not.
     summary : what the page is made of; fields of ``SUMMARY`` in `hetrisk.modelfile.schema`.
     reference : what later rows are held against; fields of ``REFERENCE`` there.
     """
@@ -83,7 +62,9 @@ class Deployed:
     environment_name: str | None = None
     environment_levels: tuple[str, ...] = ()
     classes: np.ndarray | None = None
-    intervals: Intervals | None = None
+    intervals: FloatArray | None = None
+    last_time: float = np.nan
+    period: float = np.nan
     adaptation: Mapping[str, Any] | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
     reference: Mapping[str, Any] | None = None
@@ -107,35 +88,42 @@ class Deployed:
         target : name of what is predicted.
         encoder : the fitted `TableEncoder` that made the model's columns from a table; the
             model's own by default.
-        time : how the column of time is read.
+        time : how the column of time is read; as the model does by default.
         summary, reference : records to keep with it.
         """
-        known: dict[str, Any] = {n: getattr(model, n, None) for n in _READ}
-        predictor = known["predictor_"]
-        if predictor is None:
+        known: dict[str, Any] = {name: getattr(model, name, None) for name in _READ}
+        if known["predictor_"] is None:
             raise ModelFileError(
                 f"the model cannot be written: {type(model).__name__} is not fitted, or deploys an "
                 "estimator of your own, which a model file has no place for"
             )
         encoder = known["encoder_"] if encoder is None else encoder
+        names, periods, told = known["feature_names_in_"], known["periods_"], known["adaptation_"]
         columns = known["columns_"] if encoder is None else encoder.encoding_.feature_names
         if columns is None:
-            names = known["feature_names_in_"]
             columns = [f"x{j}" for j in range(model.n_features_in_)] if names is None else names
+        # Columns of an array are called by position, and here as their frame calls them.
+        called = {
+            role: f"x{name}" if names is None and str(name).isdigit() else name
+            for role, name in known.items()
+            if role in ("time_name_", "environment_name_")
+        }
         levels = known["environment_levels_"]
         return cls(
             kind=NUMBERS if known["classes_"] is None else LABELS,
             target=target,
-            predictor=predictor,
+            predictor=known["predictor_"],
             columns=tuple(str(name) for name in columns),
             encoder=None if encoder is None else encoder.encoding_,
-            time_name=known["time_name_"],
-            time=time,
-            environment_name=known["environment_name_"],
+            time_name=called["time_name_"],
+            time=known["time_column_"] if time is None else time,
+            environment_name=called["environment_name_"],
             environment_levels=() if levels is None else tuple(str(level) for level in levels),
             classes=known["classes_"],
-            intervals=_intervals(known["quantiles_"]),
-            adaptation=known["adaptation_"],
+            intervals=known["quantiles_"],
+            last_time=np.nan if periods is None else float(periods.time[-1]),
+            period=np.nan if periods is None else periods.step,
+            adaptation=None if told is None else {"sentence": str(told), "figures": vars(told)},
             summary={} if summary is None else summary,
             reference=reference,
         )
@@ -147,18 +135,16 @@ class Deployed:
 
     def inputs(self, frame: Any) -> Inputs:
         """Return a table as the predictor takes it."""
-        table = as_pandas(frame)
-        if self.encoder is None:
-            X = self._numbers(table)
-        else:
-            X, _ = self.encoder.encode(table)
+        table = as_frame(frame)
+        table = table.set_axis([str(name) for name in table.columns], axis=1)
+        X = self._numbers(table) if self.encoder is None else self.encoder.encode(table)[0]
         return Inputs(X, self._time(table), self._environment(table))
 
     def predict(self, frame: Any) -> np.ndarray:
         """(n,) predicted numbers, or labels."""
         if self.classes is None:
-            return np.concatenate([scores[:, 0] for scores in self._scores(frame)])
-        codes = [scores.argmax(axis=1) for scores in self._scores(frame)]
+            return np.concatenate([scores[:, 0] for _, scores in self._pieces(frame)])
+        codes = [scores.argmax(axis=1) for _, scores in self._pieces(frame)]
         labels: np.ndarray = self.classes[np.concatenate(codes)]
         return labels
 
@@ -166,22 +152,30 @@ class Deployed:
         """(n, K) probabilities of the classes."""
         if self.classes is None:
             raise ValueError("the model predicts numbers: there are no probabilities of classes.")
-        return np.concatenate(list(self._scores(frame)))
+        return np.concatenate([scores for _, scores in self._pieces(frame)])
 
     def predict_interval(self, frame: Any, level: float = 0.9) -> FloatArray:
         """(n, 2) lower and upper ends that hold the target in a share ``level`` of environments."""
-        if self.classes is not None or self.intervals is None:
+        if self.intervals is None:
             why = "was not backtested" if self.classes is None else "predicts labels"
             raise ValueError(f"the model {why}: it has no intervals.")
-        middle, half = self.predict(frame), self.intervals.half_width(level)
-        return np.column_stack([middle - half, middle + half])
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        ends = []
+        for rows, scores in self._pieces(frame):
+            time = np.full(len(rows), np.nan) if rows.time is None else rows.time
+            horizon = np.fmax((time - self.last_time) / self.period, 1.0)
+            half = half_width(self.intervals, level, horizon)
+            ends.append(scores + half[:, None] * [-1.0, 1.0])
+        return np.concatenate(ends)
 
-    def _scores(self, frame: Any) -> Iterator[FloatArray]:
+    def _pieces(self, frame: Any) -> Iterator[tuple[Inputs, FloatArray]]:
         """Predict some rows at a time: a wide model would take more memory than its table."""
-        table = as_pandas(frame)
-        step = max(1, NUMBERS_AT_ONCE // (len(self.columns) + self.n_scores))
+        table = as_frame(frame)
+        step = max(1, NUMBERS_AT_ONCE // (len(self.columns) + self.n_scores + MOST_HINGES))
         for start in range(0, max(len(table), 1), step):
-            yield self.predictor.predict(self.inputs(table.iloc[start : start + step]))
+            rows = self.inputs(table.iloc[start : start + step])
+            yield rows, self.predictor.predict(rows)
 
     def _numbers(self, table: pd.DataFrame) -> FloatArray:
         absent = [name for name in self.columns if name not in table.columns]
@@ -190,31 +184,27 @@ class Deployed:
         return table[list(self.columns)].to_numpy(dtype=float, na_value=np.nan)
 
     def _time(self, table: pd.DataFrame) -> FloatArray | None:
-        if self.time is None or not self.predictor.needs_time:
+        if self.time is None:
             return None
         if self.time_name not in table.columns:
+            if not self.predictor.needs_time:
+                return None
             raise TableError(f"the table lacks {quoted(self.time_name)}, the column of time")
         return np.asarray(self.time.read(table[self.time_name]), dtype=float)
 
     def _environment(self, table: pd.DataFrame) -> IntArray | None:
-        """Codes into the levels; -1 for an environment not seen, or none."""
+        """Codes into the levels; -1 for an environment not seen. Missing ones may be a level."""
         if self.environment_name not in table.columns:
             return None  # all of them are new
         column = table[self.environment_name]
         codes, names = read_environment(column, str(self.environment_name))
         known = {level: code for code, level in enumerate(self.environment_levels)}
-        return np.asarray([*(known.get(name, -1) for name in names), -1])[codes]
+        found = [known.get(name, -1) for name in (*names, ABSENT)]
+        return np.asarray(found, dtype=np.int64)[codes]
 
 
 _READ = (
-    *("predictor_", "columns_", "feature_names_in_", "encoder_", "time_name_", "classes_"),
-    *("environment_name_", "environment_levels_", "quantiles_", "adaptation_"),
+    *("predictor_", "columns_", "feature_names_in_", "encoder_", "classes_", "quantiles_"),
+    *("time_name_", "time_column_", "periods_", "environment_name_", "environment_levels_"),
+    "adaptation_",
 )
-
-
-def _intervals(quantiles: Any) -> Intervals | None:
-    if quantiles is None:
-        return None
-    table = np.asarray(quantiles, dtype=float)
-    levels = np.array([0.5, 0.8, 0.9, 0.95])
-    return Intervals(levels, table[:, 0], table[:, 1:])

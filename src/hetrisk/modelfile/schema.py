@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from hetrisk.core.backtest.adaptation import Drift
+from hetrisk.core.backtest.foretell import LEVELS
 from hetrisk.core.drift.columns import Columns
 from hetrisk.core.drift.rise import Misses
 from hetrisk.core.predictor import PARTS, Predictor
@@ -32,7 +31,15 @@ from hetrisk.core.result import (
     ReachLine,
     Tested,
 )
-from hetrisk.modelfile.deployed import Intervals
+from hetrisk.modelfile.checks import (
+    DEEPEST_TREE,
+    wrong_drift,
+    wrong_hinges,
+    wrong_level,
+    wrong_reference,
+    wrong_summary,
+    wrong_trees,
+)
 from hetrisk.modelfile.kinds import (
     Array,
     Field,
@@ -49,7 +56,6 @@ from hetrisk.modelfile.kinds import (
     Truth,
     Whole,
 )
-from hetrisk.modelfile.trees import DEEPEST_TREE, wrong_level, wrong_trees
 from hetrisk.tables.encoding import Encoding
 from hetrisk.tables.time import TimeColumn
 
@@ -106,6 +112,15 @@ LINEAR = Record(
     PARTS["linear"],
 )
 LEVEL = Record({"level": numbers("E", "K"), "other": numbers("K")}, PARTS["level"], wrong_level)
+HINGES = Record(
+    of(Array("whole", ("hinges",), 0), "feature")
+    | of(numbers("hinges"), "knot")
+    | of(numbers("hinges", "K"), "coef")
+    | of(numbers("K"), "intercept")
+    | of(numbers("d"), "low high"),
+    PARTS["hinges"],
+    wrong_hinges,
+)
 TREES = Record(
     of(Whole(0, MOST_FEATURES, dim="d"), "n_features")
     | of(Truth(), "uses_time")
@@ -119,7 +134,7 @@ TREES = Record(
     PARTS["trees"],
     wrong_trees,
 )
-PART = OneOf({"linear": LINEAR, "level": LEVEL, "trees": TREES})
+PART = OneOf({"linear": LINEAR, "level": LEVEL, "hinges": HINGES, "trees": TREES})
 MODEL = Record(
     of(Text(words=("identity", "softmax")), "link")
     | of(Array("number", ("members",), 0.0, 1.0), "weight")
@@ -127,12 +142,7 @@ MODEL = Record(
     Predictor,
     lambda made: "" if abs(made.weight.sum() - 1) < 1e-6 else "have weights that sum to one",
 )
-INTERVALS = Record(
-    of(Array("number", ("levels",), 0.0, 1.0), "levels")
-    | of(Array("number", ("horizons",), 0.0, LARGEST, nan=True), "horizons")
-    | of(Array("number", ("horizons", "levels"), 0.0, LARGEST), "quantiles"),
-    Intervals,
-)
+ADAPTATION = Record(of(SENTENCE, "sentence") | of(Named(FIGURE), "figures"))
 PREDICTOR = Record(
     of(Text(words=("numbers", "labels")), "kind")
     | of(NAME, "target")
@@ -142,8 +152,9 @@ PREDICTOR = Record(
     | of(Maybe(NAME), "environment_name")
     | of(Many(NAME, dim="E", differ=True), "environment_levels")
     | of(MODEL, "predictor")
-    | of(Maybe(INTERVALS), "intervals")
-    | of(Maybe(Record(of(SENTENCE, "sentence") | of(Plain(), "figures"))), "adaptation")
+    | of(Maybe(Array("number", ("horizons", 1 + len(LEVELS)), 0.0, LARGEST)), "intervals")
+    | of(FIGURE, "last_time period")
+    | of(Maybe(ADAPTATION), "adaptation")
 )
 
 # The summary.
@@ -209,16 +220,6 @@ QUALITY = Record(
     | of(Many(COUNT, dim="groups"), "count")
     | of(Truth(), "held_out")
 )
-
-
-def wrong_summary(made: dict[str, Any]) -> str:
-    """Say what is wrong between the fields of a summary."""
-    chosen = sum(line.chosen for line in made["ranking"])
-    if made["ranking"] and (chosen != 1 or made["forecast"] is None):
-        return "choose one candidate and foretell its error"
-    return ""
-
-
 SUMMARY = Record(
     of(Maybe(ORIGIN), "origin", default=None)
     | of(FIGURE, "reach", default=1.0)
@@ -254,33 +255,15 @@ MISSES = Record(
     | of(figures("z", "K"), "line error"),
     Misses,
 )
-
-
 DRIFT = Record(
     of(numbers("d"), "centre")
     | of(Array("number", ("d",), 0.0, inf=True), "scale")
-    | of(Array("number", ("q",), 0.0, LARGEST), "variance")
+    | of(Array("number", ("coefficients",), 0.0, LARGEST), "variance")
     | of(Number(0.0, LARGEST), "noise")
     | of(COUNT, "n_environments"),
     Drift,
-    lambda made: (
-        ""
-        if np.all(made.scale > 0) and made.noise > 0 and len(made.variance) == len(made.scale) + 1
-        else "have sizes above zero, and a variance a column and one of the level"
-    ),
+    wrong_drift,
 )
-
-
-def wrong_reference(made: dict[str, Any]) -> str:
-    """Say what is wrong between the fields of a reference."""
-    lines, missed, centre = made["misses"], made["missed"], made["centre"]
-    if lines is None:
-        return ""
-    if not len(lines.line) - 1 == len(missed) == len(centre):
-        return "have a line for each of its columns"
-    return "" if set(missed) <= set(made["names"]) else "have lines of its own columns"
-
-
 REFERENCE = Record(
     of(Many(NAME, dim="d", differ=True), "names")
     | of(Many(NAME, dim="d"), "groups")

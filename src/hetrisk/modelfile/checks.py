@@ -1,10 +1,17 @@
-"""Whether the nodes of a file are trees: before anything follows them."""
+"""What must hold between the fields of a record: of trees above all, before anything follows them.
+
+Each function says what a part of the file must do that it does not, or "" where all is well.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from hetrisk.core.predictor import LevelPart, TreesPart
+from hetrisk.core.backtest.adaptation import Drift
+from hetrisk.core.predictor import HingesPart, LevelPart, TreesPart
+from hetrisk.modelfile.deployed import MOST_HINGES
 
 DEEPEST_TREE = 128  # every row takes so many steps in every tree
 
@@ -12,6 +19,20 @@ DEEPEST_TREE = 128  # every row takes so many steps in every tree
 def wrong_level(part: LevelPart) -> str:
     """Say what is wrong with levels: one at least must be known."""
     return "" if len(part.level) else "know an environment"
+
+
+def wrong_hinges(part: HingesPart) -> str:
+    """Say what is wrong with hinges."""
+    if len(part.feature) > MOST_HINGES:
+        return f"have {MOST_HINGES:,} hinges at most"
+    known = not len(part.feature) or part.feature.max() < len(part.low)
+    return "" if known else "bend columns that exist"
+
+
+def wrong_drift(drift: Drift) -> str:
+    """Say what is wrong with variances: one of the level, and one of each slope."""
+    right = len(drift.variance) == 1 + len(drift.centre) and (drift.scale > 0).all()
+    return "" if right and drift.noise > 0 else "have a positive scale for each column, and noise"
 
 
 def wrong_trees(part: TreesPart) -> str:
@@ -47,3 +68,21 @@ def _depth(part: TreesPart, leaf: np.ndarray) -> int:
         level = np.concatenate([part.left[level], part.right[level]])
         level = level[~leaf[level]]
     return depth
+
+
+def wrong_summary(made: dict[str, Any]) -> str:
+    """Say what is wrong between the fields of a summary."""
+    chosen = sum(line.chosen for line in made["ranking"])
+    if made["ranking"] and (chosen != 1 or made["forecast"] is None):
+        return "choose one candidate and foretell its error"
+    return ""
+
+
+def wrong_reference(made: dict[str, Any]) -> str:
+    """Say what is wrong between the fields of a reference."""
+    lines, missed, centre = made["misses"], made["missed"], made["centre"]
+    if lines is None:
+        return ""
+    if not len(lines.line) - 1 == len(missed) == len(centre):
+        return "have a line for each of its columns"
+    return "" if set(missed) <= set(made["names"]) else "have lines of its own columns"
