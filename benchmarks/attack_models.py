@@ -26,7 +26,7 @@ import pandas as pd
 import hetrisk
 from attacking import Tally, in_child, options
 from hetrisk import modelfile
-from hetrisk.core.predictor import LevelPart, LinearPart, Predictor, TreesPart, single
+from hetrisk.core.predictor import HingesPart, LevelPart, LinearPart, Predictor, TreesPart, single
 from hetrisk.core.result import (
     ColumnEvidence,
     Expected,
@@ -110,7 +110,14 @@ def by_hand() -> Iterator[tuple[str, Deployed]]:
         slope = np.full(K, 0.1)
         line = LinearPart(rng.normal(size=(3, K)), np.zeros(K), slope, 18_000.0)
         level = LevelPart(rng.normal(size=(2, K)), np.zeros(K))
-        members = ((line, level), (line, grown(rng, K)), (grown(rng, K, uses_time=True),))
+        bent = HingesPart(
+            rng.integers(0, 3, 6),
+            rng.normal(size=6),
+            rng.normal(size=(6, K)),
+            np.zeros(K),
+            *(np.full(3, -2.0), np.full(3, 2.0)),
+        )
+        members = ((line, level), (bent, grown(rng, K)), (grown(rng, K, uses_time=True),))
         link = "identity" if K == 1 else "softmax"
         widths = np.array([[1.0, 1, 1, 1, 2, 3, 4, 5], [3.0, 3, 3, 3, 4, 5, 6, 7]])
         yield (

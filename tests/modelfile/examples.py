@@ -7,9 +7,10 @@ import zipfile
 import numpy as np
 import pandas as pd
 
+from hetrisk.core.backtest.adaptation import Drift
 from hetrisk.core.drift.columns import summarise
 from hetrisk.core.drift.rise import misses
-from hetrisk.core.predictor import LevelPart, LinearPart, Predictor, TreesPart, single
+from hetrisk.core.predictor import HingesPart, LevelPart, LinearPart, Predictor, TreesPart, single
 from hetrisk.core.result import (
     ColumnEvidence,
     Expected,
@@ -34,6 +35,13 @@ def linear(K=1, d=3):
 
 def level(K=1):
     return LevelPart(np.arange(2.0 * K).reshape(2, K), np.full(K, 0.5))
+
+
+def hinges(K=1, d=3):
+    coef = np.arange(4.0 * K).reshape(4, K)
+    knots = np.array([-1.0, 0.0, 0.5, 0.0])
+    ends = np.full(d, -2.0), np.full(d, 2.0)
+    return HingesPart(np.array([0, 0, 0, 2]), knots, coef, np.zeros(K), *ends)
 
 
 def trees(K=1, d=3):
@@ -87,6 +95,7 @@ def reference():
         "constant": np.zeros(1),
         "missed": COLUMNS,
         "centre": np.zeros(3),
+        "drift": Drift(np.zeros(3), np.array([1.0, np.inf, 2.0]), np.ones(4), 0.5, 7),
         "last_time": float("nan"),
         "period": 1.0,
         "misses": misses(rng.normal(size=(50, 3)), rng.normal(size=(50, 1)), np.zeros(3)),
@@ -99,11 +108,12 @@ def deployed(**changes):
     whole = {
         "kind": "numbers",
         "target": "y",
-        "predictor": Predictor(((linear(),), (trees(), level())), np.array([0.25, 0.75])),
+        "predictor": Predictor(((linear(),), (hinges(), trees(), level())), np.array([0.25, 0.75])),
         "columns": COLUMNS,
         "environment_name": "site",
         "environment_levels": ("p", "q"),
         "intervals": np.array([[1.0, 1, 1, 1, 2, 3, 4, 5], [3.0, 3, 3, 3, 4, 5, 6, 7]]),
+        "adaptation": {"sentence": "it moved", "figures": {"shift": 0.5, "before": 1.0}},
         "summary": summary(),
         "reference": reference(),
     }
@@ -147,7 +157,7 @@ def encoded():
 
 def labelled():
     """Return a model of three labels."""
-    members = ((linear(3),), (trees(3), linear(3)))
+    members = ((linear(3), hinges(3)), (trees(3), linear(3)))
     return deployed(
         kind="labels",
         predictor=Predictor(members, np.array([0.5, 0.5]), "softmax"),

@@ -96,7 +96,10 @@ REFUSED = {
         lambda f: edited(f, lambda r: r["predictor"].pop("target")),
         "'predictor.target' must be there",
     ),
-    "an unknown part": (put("linear", kind="method"), "be one of 'linear', 'level', 'trees'"),
+    "an unknown part": (
+        put("linear", kind="method"),
+        "be one of 'linear', 'level', 'hinges', 'trees'",
+    ),
     "a part without a kind": (put("linear", kind=["x"]), "be one of 'linear'"),
     "wrong text": (put_in("predictor", target=3), "'predictor.target' must be text"),
     "a class count": (put_in("predictor", n_scores=2), r"must have length 2; got 1"),
@@ -128,6 +131,12 @@ REFUSED = {
     "a root outside": (number("trees", "root", 99), "one place of one tree"),
     "a feature outside": (number("trees", "feature", 3), "test columns that exist"),
     "a feature of a leaf outside": (number("trees", "feature", 3, at=1), "columns that exist"),
+    "a hinge of no column": (number("hinges", "feature", 3), "bend columns that exist"),
+    "a negative hinge": (number("hinges", "feature", -1), "lie between"),
+    "a deep encoder": (
+        put_in("encoder", encoder={"columns": json.loads("[" * 50 + "]" * 50)}),
+        "not be nested so deeply",
+    ),
     "a score outside": (number("trees", "output", 1), "add to scores that exist"),
     "deeper than it says": (put("trees", depth=1), "be as deep as it says"),
     "deeper than any": (put("trees", depth=10**9), "from 0 to 128"),
@@ -152,7 +161,7 @@ REFUSED = {
         put_in(
             "predictor", adaptation={"sentence": "", "figures": json.loads("[" * 50 + "]" * 50)}
         ),
-        "not be nested so deeply",
+        "be named values",
     ),
 }
 
