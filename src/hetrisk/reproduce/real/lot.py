@@ -41,7 +41,7 @@ VALUES, ROWS = (4, 80), 20  # of a way to shift: values, and rows a value
 NUMBER_TARGETS = 2
 MISSING = 0.3  # a column with more missing is dropped
 LEVELS = 15  # words with more values are names
-COPY = 0.98  # a column that correlates more with the target is the target
+COPY = 0.98  # what says more of the target is the target
 
 TIME, SITE, BOTH = "time", "site", "both"
 NUMBERS, LABELS = "numbers", "labels"
@@ -136,7 +136,8 @@ def prepare(lot: Lot) -> Rows | None:
     if kept.sum() < FEWEST:
         return None
     X = _features(table.drop(columns=[lot.target, *ways])[kept], y[kept], [time, site], kept)
-    if X.shape[1] < 2 or np.ptp(y[kept]) == 0:
+    says_all = any(v is not None and _share_between(y[kept], v[kept]) > COPY for v in (time, site))
+    if X.shape[1] < 2 or np.ptp(y[kept]) == 0 or says_all:
         return None
     return Rows(X, y[kept], *(None if v is None else v[kept] for v in (time, site)))
 
@@ -246,6 +247,12 @@ def _features(
     X.columns = [str(c) for c in X.columns]
     X = X.loc[:, ~X.columns.duplicated()]
     return X[[c for c in X if _is_feature(X[c].to_numpy(), y, codes)]].reset_index(drop=True)
+
+
+def _share_between(y: np.ndarray, values: np.ndarray) -> float:
+    """Share of the variance of the target that lies between the values of a way."""
+    means = pd.Series(y).groupby(values).transform("mean")
+    return float(means.var(ddof=0) / y.var())
 
 
 def _is_feature(x: np.ndarray, y: np.ndarray, codes: list[np.ndarray]) -> bool:
