@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 
 from hetrisk.blocks import ArrayBlocks, Blocks, DaskBlocks, ParquetBlocks, as_blocks
-from hetrisk.blocks.base import SampleCache, chosen_rows, codes_in
+from hetrisk.blocks.base import codes_in
+from hetrisk.blocks.sampling import content
 from hetrisk.blocks.stream import in_order, read_ahead
+from hetrisk.blocks.weights import WeightScale, normalised
+from hetrisk.columns.sampling import chosen_rows
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.estimators import inputs
@@ -27,7 +30,7 @@ def table(n: int, seed: int = 0) -> pd.DataFrame:
         rng.normal(size=(n, 3)) * [1.0, 5.0, 0.1] + [0.0, 1e3, -3.0], columns=NAMES
     )
     frame["y"] = frame["a"] - 2 * frame["c"] + rng.normal(size=n)
-    frame["w"] = rng.uniform(0.5, 2.0, size=n)
+    frame["w"] = normalised(rng.uniform(0.5, 2.0, size=n))
     frame["place"] = rng.choice(["north", "south", "west"], size=n)
     return frame
 
@@ -144,41 +147,39 @@ def test_sums_are_the_same_to_the_last_bit_every_time(backend):
         np.testing.assert_array_equal(source.sum(weighted_moments).scatter, first.scatter)
 
 
-def test_sample_is_the_same_rows_in_every_backend(backend):
+@pytest.mark.parametrize("size", [50, 1000])
+def test_a_sample_is_the_same_rows_in_every_backend_and_any_order(backend, size):
     frame = table(300)
-    rows = backend(frame, 41).sample(50, seed=3)
-    expected = frame.iloc[chosen_rows(300, 50, 3)]
-    np.testing.assert_array_equal(rows.X, expected[NAMES])
-    np.testing.assert_array_equal(rows.y, expected["y"])
-    np.testing.assert_array_equal(rows.weight, expected["w"])
-    np.testing.assert_array_equal(rows.environments, one_hot(frame["place"])[expected.index])
+    frame.loc[100:199, [*NAMES, "y"]] = frame.loc[0, [*NAMES, "y"]].to_numpy(float)  # copies
+    expected = in_memory(frame, 41).sample(size, seed=3)
+    shuffled = frame.sample(frac=1, random_state=0).reset_index(drop=True)
+    rows = backend(shuffled, 41).sample(size, seed=3)
+    np.testing.assert_array_equal(rows.X, expected.X)
+    np.testing.assert_array_equal(rows.y, expected.y)
+    assert len(rows) == min(size, 300)
+    if size == 50:  # a third of the table is one row, and so is a third of its sample
+        assert 8 <= (rows.y == frame["y"][0]).sum() <= 26
+    held = {
+        tuple(row) for row in np.column_stack([frame[[*NAMES, "y", "w"]], one_hot(frame.place)])
+    }
+    carried = np.column_stack([rows.X, rows.y, rows.weight, rows.environments])
+    assert {tuple(row) for row in carried[:, :4]} <= {row[:4] for row in held}
+    np.testing.assert_allclose(np.sort(carried[:, 4]), np.sort(expected.weight), rtol=1e-12)
 
 
-def test_sample_larger_than_the_table_is_the_table(backend):
-    frame = table(30)
-    np.testing.assert_array_equal(backend(frame, 7).sample(1000, seed=0).X, frame[NAMES])
+def test_the_order_of_columns_does_not_choose_rows():
+    frame = table(300)
+    other = ArrayBlocks(frame[NAMES[::-1]].to_numpy(), frame["y"].to_numpy())
+    chosen = ArrayBlocks(frame[NAMES].to_numpy(), frame["y"].to_numpy()).sample(40, 1)
+    np.testing.assert_array_equal(other.sample(40, 1).X[:, ::-1], chosen.X)
 
 
-def test_a_sample_drawn_again_is_the_same_and_no_ones_own(backend):
+def test_another_seed_is_another_sample(backend):
     source = backend(table(100), 30)
-    first = source.sample(10, seed=1)
-    first.X[:] = 0.0
     again = source.sample(10, seed=1)
-    assert again.X.any()
-    for seed in range(6):
-        source.sample(10, seed)
     np.testing.assert_array_equal(source.sample(10, seed=1).X, again.X)
     assert not np.array_equal(source.sample(10, seed=2).X, again.X)
     assert np.isnan(source.without_target().sample(10, seed=1).y).all()
-
-
-def test_large_samples_are_not_kept(monkeypatch):
-    monkeypatch.setattr(SampleCache, "MAX_NUMBERS", 20)
-    source = on_dask_array(table(100), 30)
-    source.sample(10, seed=1)
-    assert source._samples.samples == {}
-    source.sample(5, seed=1)
-    assert list(source._samples.samples) == [(5, 1)]
 
 
 def test_collect_keeps_the_order_of_rows(backend):
@@ -236,22 +237,33 @@ def test_codes_follow_the_order_of_classes():
     )
 
 
-@given(n=st.integers(1, 500), share=st.floats(0, 1.2), seed=st.integers(0, 9))
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(0, 50), st.randoms())
 @settings(max_examples=50, deadline=None)
-def test_chosen_rows_are_distinct_sorted_and_as_many_as_asked(n, share, seed):
-    size = int(share * n)
-    chosen = chosen_rows(n, size, seed)
-    assert len(chosen) == min(size, n)
-    assert np.all(np.diff(chosen) > 0)
-    assert len(chosen) == 0 or (chosen[0] >= 0 and chosen[-1] < n)
+def test_chosen_rows_are_as_many_as_asked_and_the_same_in_any_order(values, size, random):
+    def chosen(held):
+        held = np.asarray(held, dtype=float)
+        rows = Rows(held[:, None], np.zeros(len(held)), np.ones(len(held)))
+        places = chosen_rows(content(rows), size, 1, lambda: content(rows))
+        assert len(set(places)) == len(places) == min(size, len(held))
+        return held[places].tolist()
+
+    assert chosen(values) == chosen(random.sample(values, len(values)))
 
 
 def test_chosen_rows_are_uniform():
+    rows = Rows(np.arange(20.0)[:, None], np.zeros(20), np.ones(20))
     counts = np.zeros(20)
     for seed in range(4000):
-        counts[chosen_rows(20, 5, seed)] += 1
-        counts[chosen_rows(20, 15, seed)] += 1
-    np.testing.assert_allclose(counts, 4000, rtol=0.06)
+        counts[chosen_rows(content(rows), 5, seed, lambda: content(rows))] += 1
+    np.testing.assert_allclose(counts, 1000, rtol=0.12)
+
+
+@given(st.lists(st.floats(0, 1e300), min_size=2, max_size=20), st.integers(1, 19))
+def test_weights_have_a_mean_of_one_however_they_are_split(weights, cut):
+    weight = np.asarray([*weights, 1.0])
+    scale = WeightScale.of(weight[:cut]) + WeightScale.of(weight[cut:])
+    np.testing.assert_allclose(scale.scaled(weight), normalised(weight), rtol=1e-9, atol=1e-300)
+    assert normalised(weight).mean() == pytest.approx(1.0)
 
 
 def test_as_blocks_finds_the_home(tmp_path):

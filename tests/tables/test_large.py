@@ -126,12 +126,12 @@ def test_numbers_written_by_people_are_read_alike_in_every_block(table, tmp_path
     table["y"] = [f"{value:,.0f}" for value in 5000 + 900 * table["y"]]
     table["a"] = [f"{value:,.2f}" for value in 2000 + 500 * table["a"]]
     table["site"] = np.arange(N) % 3
-    written(table, tmp_path)
+    written(table, tmp_path, 1)
     frame = sampled(at(tmp_path), "y")[0].frame
     target = read_target(frame, "y")
     encoding = TableEncoder(number=["a"]).fit(frame[["a", "b"]]).encoding_
     sides = {"site": lambda column: column.to_numpy(float)}
-    rows = table_blocks(tmp_path, encoding, target, aside=sides).sample(N, 0)
+    (rows,) = table_blocks(tmp_path, encoding, target, aside=sides).map(lambda block: block)
     np.testing.assert_array_equal(rows.y, read_target(table, "y").values)
     np.testing.assert_array_equal(rows.X, encoding.encode(table)[0])
     np.testing.assert_array_equal(rows.aside[:, 0], table["site"])

@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from hetrisk.blocks.labels import quoted
+from hetrisk.blocks.sampling import company, content
+from hetrisk.columns.sampling import Hashes, chosen_rows
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, wide_view
 from hetrisk.core.result import SideColumn
 
@@ -66,9 +68,23 @@ class Blocks(ABC):
     def sum(self, function: Callable[[Rows], T]) -> T:
         """Apply ``function`` to every block of rows and add up the results."""
 
+    def sample(self, size: int, seed: int = 0) -> Rows:
+        """At most ``size`` rows by what they hold: the same wherever they live, in any order.
+
+        They come in an order of their own (`hetrisk.blocks.sampling`). Memory holds a number for
+        every row, and so is what it was found from: a further sample reads its own rows alone.
+        """
+        chosen = chosen_rows(self._contents, size, seed, lambda: self.collect(company))
+        order = np.argsort(chosen)
+        return take(self._taken(chosen[order]), np.argsort(order))
+
+    @cached_property
+    def _contents(self) -> Hashes:
+        return self.collect(content)
+
     @abstractmethod
-    def sample(self, size: int, seed: int) -> Rows:
-        """At most ``size`` rows drawn without replacement, the same for the same seed."""
+    def _taken(self, chosen: np.ndarray) -> Rows:
+        """Return the rows at sorted positions."""
 
     @abstractmethod
     def labels(self) -> np.ndarray:
@@ -186,58 +202,12 @@ class ViewedBlocks(Blocks):
         """Apply ``function`` to every standardised block and add up the results."""
         return self.source.sum(_Composed(function, self.transform))
 
-    def sample(self, size: int, seed: int) -> Rows:
-        """Return a sample of the standardised rows."""
+    def sample(self, size: int, seed: int = 0) -> Rows:
+        """Return a sample of the rows, by what the source holds."""
         return self.transform(self.source.sample(size, seed))
 
-
-def chosen_rows(n_rows: int, size: int, seed: int) -> np.ndarray:
-    """Sorted indices of ``size`` of ``n_rows`` rows, all of them when there are no more.
-
-    Memory is of the order of ``size`` (or of the rows left out, when those are fewer), not of
-    ``n_rows``: the first ``size`` distinct values of a stream of uniform draws.
-    """
-    if size >= n_rows:
-        return np.arange(n_rows)
-    rng = np.random.default_rng(seed)
-    if size > n_rows // 2:
-        keep = np.ones(n_rows, dtype=bool)
-        keep[_distinct_draws(n_rows, n_rows - size, rng)] = False
-        return np.flatnonzero(keep)
-    return np.sort(_distinct_draws(n_rows, size, rng))
-
-
-def _distinct_draws(n: int, size: int, rng: np.random.Generator) -> np.ndarray:
-    drawn = np.empty(0, dtype=np.int64)
-    while len(drawn) < size:
-        # In the order in which they were drawn: that of their sizes would prefer small ones.
-        drawn = pd.unique(np.concatenate([drawn, rng.integers(n, size=size + 16)]))
-    return drawn[:size]
-
-
-class SampleCache:
-    """Samples drawn before: a search asks for the same one again, and each is a pass over files.
-
-    Small ones only, a few of them; handed out as copies.
-    """
-
-    MAX_NUMBERS = 4_000_000
-    MAX_SAMPLES = 4
-
-    def __init__(self) -> None:
-        self.samples: dict[tuple[int, int], Rows] = {}
-
-    def get(self, size: int, seed: int, draw: Callable[[int, int], Rows]) -> Rows:
-        """Return the sample drawn before for this size and seed, or draw it."""
-        if (size, seed) not in self.samples:
-            rows = draw(size, seed)
-            if rows.X.size > self.MAX_NUMBERS:
-                return rows
-            if len(self.samples) == self.MAX_SAMPLES:
-                self.samples.pop(next(iter(self.samples)))
-            self.samples[size, seed] = rows
-        kept = self.samples[size, seed]
-        return take(kept, np.arange(len(kept)))
+    def _taken(self, chosen: np.ndarray) -> Rows:
+        return self.transform(self.source._taken(chosen))
 
 
 def take(rows: Rows, index: np.ndarray | slice) -> Rows:

@@ -24,9 +24,7 @@ from dask.delayed import Delayed, delayed
 from hetrisk.blocks.aside import as_frame, described, side_matrix
 from hetrisk.blocks.base import (
     Blocks,
-    SampleCache,
     check_classes,
-    chosen_rows,
     codes_in,
     concatenate,
     one_hot,
@@ -43,7 +41,7 @@ from hetrisk.blocks.labels import (
 from hetrisk.blocks.memory import ArrayBlocks
 from hetrisk.blocks.partitions import aligned, check_features, one_column, partitions
 from hetrisk.blocks.stream import single_blas_thread
-from hetrisk.blocks.weights import scale_of, scaled
+from hetrisk.blocks.weights import WeightScale
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
 from hetrisk.core.result import SideColumn
 
@@ -62,7 +60,7 @@ class DaskBlocks(Blocks):
     X : dask array (n, d) or dask dataframe of numbers.
     y : (n,) targets: a dask array or series with the same partitions (arrays with other chunks
         are rechunked), or an array in memory; None for rows to predict.
-    weight : (n,) sample weights of any size, as ``y``, or None for ones. The largest is found in a
+    weight : (n,) sample weights of any size, as ``y``, or None for ones. Their mean is found in a
         pass over them (see `hetrisk.blocks.weights`).
     environments : (n,) labels or (n, K) responsibilities, as ``y``, or None.
     aside : (n, m) side information, as ``y``: a dask dataframe, series or array, or None.
@@ -89,7 +87,6 @@ class DaskBlocks(Blocks):
         environments = one_column(given)
         if aside is not None and not is_dask_collection(aside):
             aside = as_frame(aside)  # with the names of its columns
-        self._samples = SampleCache()
         self._names = check_features(X)
         self._n_features = int(X.shape[1])
         features = partitions(X)
@@ -103,7 +100,7 @@ class DaskBlocks(Blocks):
             "environments": aligned(environments, self.lengths, "environments"),
             "aside": aligned(aside, self.lengths, "aside"),
         }
-        self._weight_scale = 1.0 if weight is None else self._scale_of_weights()
+        self._weight_scale = None if weight is None else self._scale_of_weights()
         self._has_target = y is not None
         self.classes = None if classes is None else check_classes(classes)
         self._n_shares = 0
@@ -157,12 +154,8 @@ class DaskBlocks(Blocks):
         for start in range(0, len(tasks), WINDOW):
             yield from _compute(tasks[start : start + WINDOW])
 
-    def sample(self, size: int, seed: int) -> Rows:
-        """At most ``size`` rows drawn without replacement; other rows do not travel."""
-        return self._samples.get(size, seed, self._draw)
-
-    def _draw(self, size: int, seed: int) -> Rows:
-        chosen = chosen_rows(self.n_rows, size, seed)
+    def _taken(self, chosen: np.ndarray) -> Rows:
+        """Rows at sorted positions; others do not travel."""
         starts = np.cumsum([0, *self.lengths])
         cuts = np.searchsorted(chosen, starts)
         rows = delayed(_taken, pure=False)
@@ -186,25 +179,25 @@ class DaskBlocks(Blocks):
     def encoded(self, classes: np.ndarray) -> DaskBlocks:
         """Return the same rows with targets as positions in ``classes``."""
         other = copy(self)
-        other._samples = SampleCache()
+        vars(other).pop("_contents", None)  # of other columns
         other.classes = check_classes(classes)
         return other
 
     def without_target(self) -> DaskBlocks:
         """Return the same features alone."""
         other = copy(self)
-        other._samples = SampleCache()
+        vars(other).pop("_contents", None)  # of other columns
         nothing: list[Any] = [None] * len(self.lengths)
         other._columns = dict.fromkeys(self._columns, nothing) | {"X": self._columns["X"]}
         other._has_target, other.environment_labels, other.side_columns = False, None, ()
-        other._n_shares = 0
+        other._n_shares, other._weight_scale = 0, None
         return other
 
-    def _scale_of_weights(self) -> float:
-        largest = delayed(_largest_weight, pure=False)
+    def _scale_of_weights(self) -> WeightScale:
+        seen = delayed(_seen_weights, pure=False)
         columns = zip(self._columns["sample_weight"], self.lengths, strict=True)
-        found = _compute([largest(part, n, i) for i, (part, n) in enumerate(columns)])
-        return scale_of(max(found), "sample_weight")
+        found = _compute([seen(part, n, i) for i, (part, n) in enumerate(columns)])
+        return reduce(add, found).checked("sample_weight")
 
     def _describe_aside(self) -> tuple[SideColumn, ...]:
         """What the side columns are; a column at a time travels from the workers."""
@@ -263,7 +256,7 @@ def _rows(
     environment_labels: np.ndarray | None,
     side_columns: tuple[SideColumn, ...],
     start: int,
-    scale: float,
+    scale: WeightScale | None,
 ) -> Rows:
     """Rows of a partition, checked: every value finite, every column as long as X."""
     n = len(X)
@@ -277,7 +270,7 @@ def _rows(
     return Rows(
         features,
         target,
-        np.ones(n) if weight is None else scaled(_weights(weight, n, number), scale),
+        np.ones(n) if scale is None else scale.scaled(_weights(weight, n, number)),
         _responsibilities(environments, n, environment_labels, number),
         _side_values(aside, side_columns),
         start,
@@ -292,8 +285,8 @@ def _weights(values: Any, n: int, number: int) -> FloatArray:
     return weight
 
 
-def _largest_weight(values: Any, n: int, number: int) -> float:
-    return float(_weights(values, n, number).max(initial=0.0))
+def _seen_weights(values: Any, n: int, number: int) -> WeightScale:
+    return WeightScale.of(_weights(values, n, number))
 
 
 def _side_values(aside: Any, columns: tuple[SideColumn, ...]) -> FloatArray | None:

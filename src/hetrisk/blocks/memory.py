@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from hetrisk.blocks.base import Blocks, check_classes, chosen_rows, codes_in
+from hetrisk.blocks.base import Blocks, check_classes, codes_in
 from hetrisk.blocks.stream import THREADS, in_order, single_blas_thread
 from hetrisk.core.numerics.rows import WIDE_ROWS, Additive, FloatArray, Rows
 
@@ -94,9 +94,8 @@ class ArrayBlocks(Blocks):
         """Return the same rows with what is known about them."""
         return ArrayBlocks(self.X, self.y, self.weight, environments, aside, self.start)
 
-    def sample(self, size: int, seed: int) -> Rows:
-        """At most ``size`` rows drawn without replacement."""
-        return self._take(chosen_rows(self.n_rows, size, seed))
+    def _taken(self, chosen: np.ndarray) -> Rows:
+        return self._take(chosen)
 
     def featureless(self) -> Rows:
         """Return what the rows carry beside features and target, in one block."""

@@ -18,16 +18,14 @@ import pyarrow.compute as pc
 from hetrisk.blocks.aside import WHOLE, described, side_matrix
 from hetrisk.blocks.base import (
     Blocks,
-    SampleCache,
     check_classes,
-    chosen_rows,
     concatenate,
     one_hot,
     take,
 )
 from hetrisk.blocks.labels import sorted_labels
 from hetrisk.blocks.stream import in_order, read_ahead
-from hetrisk.blocks.weights import scale_of, scaled
+from hetrisk.blocks.weights import WeightScale
 from hetrisk.columns import parquet as files
 from hetrisk.columns.schema import common_schema
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
@@ -62,7 +60,7 @@ class ParquetBlocks(Blocks):
     features : names of the feature columns, in order; None for every other column that all files
         have, in whatever order, with types that meet (see `hetrisk.columns.schema`). A warning
         names the columns of some files that are left outside.
-    weight : name of a column of sample weights of any size, or None for ones. The largest is found
+    weight : name of a column of sample weights of any size, or None for ones. Their mean is found
         in a pass over the column (see `hetrisk.blocks.weights`).
     environments : name of a column of environment labels, or None.
     aside : names of columns of side information: numbers, dates or categories, missing values
@@ -106,7 +104,6 @@ class ParquetBlocks(Blocks):
         self.parts = files.open_parts(files.parquet_paths(path))
         starts = np.cumsum([0, *(part.n_rows for part in self.parts)]).tolist()
         self._first_rows = {p.path: first for p, first in zip(self.parts, starts, strict=False)}
-        self._samples = SampleCache()
         self._common = common_schema(self.parts)
         self.outside = self._common.outside
         self.features = self._feature_columns(features)
@@ -114,7 +111,7 @@ class ParquetBlocks(Blocks):
         self.classes = None if classes is None else check_classes(classes)
         self._check()
         if weight is not None:
-            self._weight_scale = scale_of(self._largest_weight(), f"weight column {weight!r}")
+            self._weight_scale = self._seen_weights().checked(f"weight column {weight!r}")
         if environments is not None:
             self.environment_labels = sorted_labels(self._environment_names())
             self.environment_name = environments
@@ -151,10 +148,6 @@ class ParquetBlocks(Blocks):
         """Apply ``function`` to every block and add up the results, in the order of the rows."""
         return reduce(add, self.map(function))
 
-    def sample(self, size: int, seed: int) -> Rows:
-        """At most ``size`` rows drawn without replacement; row groups without any are not read."""
-        return self._samples.get(size, seed, self._draw)
-
     def labels(self) -> np.ndarray:
         """Distinct values of the target, sorted, in one pass over its column."""
         if self.target is None:
@@ -180,12 +173,12 @@ class ParquetBlocks(Blocks):
     def _altered(self, **changes: Any) -> ParquetBlocks:
         """Return the same files with other columns or classes."""
         other = copy(self)
-        other._samples = SampleCache()
+        vars(other).pop("_contents", None)  # of other columns
         vars(other).update(changes)
         return other
 
-    def _draw(self, size: int, seed: int) -> Rows:
-        chosen = chosen_rows(self.n_rows, size, seed)
+    def _taken(self, chosen: np.ndarray) -> Rows:
+        """Rows at sorted positions; row groups without any are not read."""
         return concatenate(list(in_order(self._take, read_ahead(self._chosen_batches(chosen)))))
 
     def _feature_columns(self, features: Sequence[str] | None) -> tuple[str, ...]:
@@ -285,7 +278,7 @@ class ParquetBlocks(Blocks):
         return Rows(
             self._features(part, row, batch),
             self._targets(part, row, batch),
-            weights if self.weight is None else scaled(weights, self._weight_scale),
+            weights if self.weight is None else self._weight_scale.scaled(weights),
             self._environments(part, row, batch),
             self._aside(part, row, batch),
             self._first_rows[part.path] + row,
@@ -322,10 +315,10 @@ class ParquetBlocks(Blocks):
             )
         return values
 
-    def _largest_weight(self) -> float:
+    def _seen_weights(self) -> WeightScale:
         assert self.weight is not None  # asked for only where there is such a column
         weights = (self._weights(*item) for item in self._column(self.weight))
-        return max(float(values.max(initial=0.0)) for values in weights)
+        return reduce(add, map(WeightScale.of, weights))
 
     def _environments(
         self, part: files.ParquetPart, row: int, batch: pa.RecordBatch

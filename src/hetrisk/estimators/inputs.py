@@ -30,7 +30,7 @@ from sklearn.utils.validation import (
 from hetrisk import blocks
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.blocks.labels import refuse_mixed
-from hetrisk.blocks.weights import scale_of, scaled
+from hetrisk.blocks.weights import normalised
 from hetrisk.core.numerics.rows import FloatArray, Rows
 from hetrisk.estimators.frames import completed, encoded
 
@@ -101,20 +101,17 @@ def as_blocks(
 
 
 def _weights(given: Any, X: np.ndarray) -> FloatArray:
-    """(n,) weights of rows in memory, checked, of a size that can be squared."""
+    """(n,) weights of rows in memory, checked, with a mean of one."""
     weight: FloatArray = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
-    return scaled(weight, scale_of(weight.max(), "sample_weight"))
+    return normalised(weight)
 
 
 def _scaled(source: Blocks) -> Blocks:
-    """Rows with weights that can be squared; blocks out of core have seen to that themselves."""
+    """Rows whose weights have a mean of one; blocks out of core have seen to that themselves."""
     if not isinstance(source, ArrayBlocks) or source.weight is None:
         return source
-    weight = _weights(source.weight, source.X)
-    if weight is source.weight:
-        return source
     other = copy(source)
-    other.weight = weight
+    other.weight = _weights(source.weight, source.X)
     return other
 
 

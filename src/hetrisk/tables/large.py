@@ -6,6 +6,7 @@ through the same encoding as a table in memory would, categories, dates and miss
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from hetrisk.columns.sampling import Hashes, chosen_rows, mixed
 from hetrisk.tables import parquet
 from hetrisk.tables.errors import TableError, quoted
 from hetrisk.tables.frames import marked
@@ -79,14 +81,37 @@ def _drawn(
     table: LargeTable, rows: int, seed: int
 ) -> tuple[list[ParquetPart], CommonSchema, pd.DataFrame]:
     parts = parquet.parquet_parts(table.path)
-    from hetrisk.blocks.base import chosen_rows
     from hetrisk.columns.schema import common_schema
 
     total = sum(part.n_rows for part in parts)
     if not total:
         raise TableError(f"{quoted(table.name)} has column names but no rows")
     common = common_schema(parts)
-    return parts, common, _rows_at(parts, common, chosen_rows(total, rows, seed))
+    whole = np.arange(total)
+    if rows < total:  # chosen by what they hold: the order of the rows decides nothing
+        hashes = _hashes(parts, common)
+        whole = np.sort(chosen_rows(hashes, rows, seed, lambda: hashes))
+    return parts, common, _rows_at(parts, common, whole)
+
+
+def _hashes(parts: list[ParquetPart], common: CommonSchema) -> Hashes:
+    """(n,) one number for each row of all files, whatever the order of its columns."""
+    import pyarrow as pa
+
+    from hetrisk.columns import parquet as files
+
+    found = []
+    for part in parts:
+        for _, batch in files.batches(part, common.schema.names, PIECE_ROWS):
+            frame = files.frame_of(common.conform(pa.Table.from_batches([batch])))
+            total = np.zeros(len(frame), dtype=np.uint64)
+            for name in frame.columns:
+                column = frame[name].astype(str) if frame[name].dtype == object else frame[name]
+                key = np.uint64(zlib.crc32(str(name).encode("utf-8", "surrogatepass")))
+                cells = np.asarray(pd.util.hash_pandas_object(column, index=False), dtype=np.uint64)
+                total += mixed(cells + key)
+            found.append(total)
+    return np.concatenate(found)
 
 
 def pieces(
