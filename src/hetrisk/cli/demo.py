@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hetrisk.cli.fitting import Fitted
 
-TARGET, TIME = "unemploy", "date"
+TARGET, TIME = "psavert", "date"
 LEARNED_UNTIL = "1995-01-01"
 SPAN = 5  # years that are judged together
 EPILOG = """
@@ -22,12 +22,12 @@ EPILOG = """
 Examples:
   hetrisk demo
   hetrisk demo --report demo.html
-  hetrisk demo --table economy.csv      then: hetrisk fit economy.csv -t unemploy --time date
+  hetrisk demo --table economy.csv      then: hetrisk fit economy.csv -t psavert --time date
 
 The table: the economy of the United States by month, 1967 to 2015 (public domain; Bureau of
-Economic Analysis, Census Bureau, Bureau of Labor Statistics). The people without work are predicted
-from spending, population, savings and the weeks that people are without work. Nothing is written
-unless asked for.
+Economic Analysis, Census Bureau, Bureau of Labor Statistics). The share of income that people save
+is predicted from what they spend, how many they are, and how many are without work for how long.
+Nothing is written unless asked for.
 """
 
 
@@ -106,11 +106,11 @@ def _show(fitted: Fitted, spans: list[dict[str, Any]], written: list[str], scree
     from hetrisk.report.labels import number
 
     screen.print(
-        "The economy of the United States by month. Learned from: 1967 to 1994. To predict: how "
-        "many thousands are without work.\n"
+        "The economy of the United States by month, 1967 to 1994. To predict: the percent of "
+        "income that people save (psavert).\n"
     )
     summary.show(fitted.summary, screen, written)
-    screen.print("\nWhat came after, RMSE:")
+    screen.print("\nWhat came after 1994 (RMSE):")
     lines = [(s["years"], *(number(s[k]) for k in ("model", "plain", "constant"))) for s in spans]
     heads = [("years", "left"), ("this model", "right"), ("plain", "right"), ("the mean", "right")]
     screen.print(grid("", heads, lines))

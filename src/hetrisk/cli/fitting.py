@@ -18,6 +18,7 @@ from hetrisk.core.result import Expected, Forecast, Ranked
 from hetrisk.modelfile import Deployed
 from hetrisk.monitoring.reference import reference_of
 from hetrisk.monitoring.reference import to_record as reference_record
+from hetrisk.report.horizons import in_words
 from hetrisk.report.learned import Sample, cautions, column_lines, differences, quality
 from hetrisk.report.names import LOG_LOSS, PLAIN
 from hetrisk.report.stored import decision_of
@@ -226,6 +227,8 @@ class _Fitting:
         rows = self._rows()
         frame = self.frame.iloc[rows]
         sample, period = self._sample(deployed, encoder, frame, rows, time)
+        if time is not None:
+            record = {**record, "forecast": in_words(record["forecast"], time, period)}
         lines = column_lines(sample, evidence)
         said = advice(self.table.frame, self.wishes.target) if record["verdict"] else []
         summary = Summary(

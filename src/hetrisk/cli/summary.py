@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from hetrisk.report import Summary
 
-MOST_CANDIDATES = 7
-MOST_WATCHED = 4
+MOST_CANDIDATES = 6
+MOST_WATCHED = 3
 MOST_COLUMNS = 5
 SURE = 0.01  # a slope that differs beyond this is named
 
@@ -63,7 +63,7 @@ def _candidates(s: Summary) -> Any:
 
     rows: list[tuple[object, ...]] = [
         (
-            Text(f"{'→ ' if r.chosen else '  '}{brief(r.candidate, 44)}"),
+            Text(f"{'→ ' if r.chosen else '  '}{short(r.candidate)}"),
             number(r.mean),
             number(r.worst),
             percent(r.ratio - 1, True) if r.candidate != PLAIN else "",
@@ -78,6 +78,12 @@ def _candidates(s: Summary) -> Any:
         (f"to plain, reach {s.reach:g}", "right"),
     ]
     return grid("", heads, rows)
+
+
+def short(candidate: str) -> str:
+    """A candidate in a column: the sentence above spells an average out."""
+    parts = candidate.count(" + ") + 1
+    return f"average of {parts}" if parts > 1 else brief(candidate, 40)
 
 
 def columns_line(s: Summary) -> str:

@@ -172,9 +172,9 @@ def _expect(f: _Facts) -> str:
     if f.forecast.by_horizon:
         first = f.forecast.by_horizon[0]
         soon = f"expect {_range(first.chosen)} {first.label}"
-        last = f.forecast.by_horizon[-1]
-        if last is not first and last.chosen.mean > (1 + ALIKE) * first.chosen.mean:
-            soon += f", {_range(last.chosen)} {last.label}"
+        later = f.forecast.by_horizon[len(f.forecast.by_horizon) // 2]
+        if later is not first and later.chosen.mean > (1 + ALIKE) * first.chosen.mean:
+            soon += f", {_range(later.chosen)} {later.label}"
         return f"{soon[:1].upper()}{soon[1:]} ({f.unit}, 90 %)."
     return f"Expect {_range(whole)} in an environment not seen ({f.unit}, 90 %)."
 
