@@ -107,14 +107,14 @@ def _in_order(column: pd.Series) -> bool:
 
 def advice(frame: pd.DataFrame, target: str) -> list[str]:
     """Say which columns to name, and how."""
-    from hetrisk.tables.errors import listed, quoted
+    from hetrisk.tables.errors import listed
 
     times, sites = suggestions(frame, target)
     said = []
     for kind, names, flag in (("a time", times, "--time"), ("a site", sites, "--environment")):
         if names:
             said.append(
-                f"{listed([quoted(n) for n in names])} looks like {kind}: add {flag} "
+                f"{listed(names)} looks like {kind}: add {flag} "
                 f"{_typed(names[0])} and the models are tested there as they will be used."
             )
     if not said:

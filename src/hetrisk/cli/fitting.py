@@ -13,7 +13,7 @@ import pandas as pd
 
 from hetrisk import __version__
 from hetrisk.cli.columns import advice, one, resolve
-from hetrisk.core.backtest.cuts import merge_periods
+from hetrisk.core.backtest.cuts import Periods, merge_periods
 from hetrisk.core.result import Expected, Forecast, Ranked
 from hetrisk.modelfile import Deployed
 from hetrisk.monitoring.reference import reference_of
@@ -226,9 +226,12 @@ class _Fitting:
         """Say what is known of the columns and the environments, and keep it with the model."""
         rows = self._rows()
         frame = self.frame.iloc[rows]
-        sample, period = self._sample(deployed, encoder, frame, rows, time)
-        if time is not None:
-            record = {**record, "forecast": in_words(record["forecast"], time, period)}
+        sample, periods = self._sample(deployed, encoder, frame, rows, time)
+        last = {}
+        if time is not None and periods is not None:
+            words = in_words(record["forecast"], time, periods.step)
+            record = {**record, "forecast": words}
+            last = {"last_time": float(periods.time[-1]), "period": periods.step}
         lines = column_lines(sample, evidence)
         said = advice(self.table.frame, self.wishes.target) if record["verdict"] else []
         summary = Summary(
@@ -243,7 +246,7 @@ class _Fitting:
             quality=quality(sample),
             **record,
         )
-        reference = reference_of(sample, lines, period, drift)
+        reference = reference_of(sample, lines, drift, **last)
         kept = replace(
             deployed,
             summary=summary_record(summary),
@@ -263,12 +266,12 @@ class _Fitting:
         frame: pd.DataFrame,
         rows: np.ndarray,
         time: TimeColumn | None,
-    ) -> tuple[Sample, float]:
+    ) -> tuple[Sample, Periods | None]:
         from hetrisk.monitoring.checking import observed, outcomes
 
         inputs = deployed.inputs(frame)
         values = None if time is None else time.value[rows]
-        environment, period = self._environment(frame, time, values)
+        environment, periods = self._environment(frame, time, values)
 
         def predict(X: FloatArray) -> FloatArray:
             return deployed.predictor.predict(replace(inputs, X=X))
@@ -284,18 +287,16 @@ class _Fitting:
             classes=() if deployed.classes is None else tuple(str(c) for c in deployed.classes),
             environment=environment,
             time=values,
-        ), period
+        ), periods
 
     def _environment(
         self, frame: pd.DataFrame, time: TimeColumn | None, values: FloatArray | None
-    ) -> tuple[np.ndarray | None, float]:
-        """Name of each row's site, or of its period; and how long a period is."""
-        period = float("nan")
-        names = None
+    ) -> tuple[np.ndarray | None, Periods | None]:
+        """Name of each row's site, or of its period; and the periods."""
+        names, periods = None, None
         if time is not None and values is not None:
             distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
             periods = merge_periods(distinct, counts.astype(float))
-            period = periods.step
             names = np.array(_period_names(time, periods, distinct), dtype=object)[
                 periods.of(values)
             ]
@@ -304,7 +305,7 @@ class _Fitting:
                 frame[self.wishes.environment], self.wishes.environment
             )
             names = np.array([*levels, "(missing)"], dtype=object)[codes]
-        return names, period
+        return names, periods
 
     def _origin(self, encoder: Any, sample: Sample) -> Origin:
         from hetrisk.tables import find_leaks
@@ -340,7 +341,7 @@ class _Fitting:
         )
 
 
-def _period_names(time: TimeColumn, periods: Any, distinct: FloatArray) -> list[str]:
+def _period_names(time: TimeColumn, periods: Periods, distinct: FloatArray) -> list[str]:
     """``2001``, or ``2001 to 2003`` where periods were merged."""
     after = np.append(-np.inf, periods.upper[:-1])
     starts = distinct[np.searchsorted(distinct, after, side="right")]

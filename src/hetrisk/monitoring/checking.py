@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hetrisk.core.backtest.losses import LEAST_PROBABILITY
 from hetrisk.core.drift.rise import rise
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.result import Expected, Forecast
@@ -23,7 +24,6 @@ from hetrisk.tables.frames import as_pandas
 
 LEAST_ROWS_A_LINE = 5  # rows a slope, below which only level and the rest are told apart
 MOST_NEW = 5  # new levels that are named
-CERTAIN = 1e-6  # log loss of a class that was given no probability at all is bounded by this
 
 
 def check(deployed: Deployed, frame: Any, y: Any = None) -> Check:
@@ -59,8 +59,8 @@ def check(deployed: Deployed, frame: Any, y: Any = None) -> Check:
     if labelled.any():
         targets = outcomes(deployed, np.asarray(y)[labelled])
         scores = deployed.predictor.predict(rows)[labelled]
-        when = _time(deployed, table[labelled])
-        outcome = _outcome(deployed, reference, rows.X[labelled], targets, scores, when)
+        horizon = _horizon(deployed, table[labelled])
+        outcome = _outcome(deployed, reference, rows.X[labelled], targets, scores, horizon)
     status = status_of(columns, outcome)
     return Check(
         status=status,
@@ -114,7 +114,7 @@ def outcomes(deployed: Deployed, y: np.ndarray) -> FloatArray:
 def losses(y: FloatArray, scores: FloatArray, unit: str) -> FloatArray:
     """(n,) squared errors, or log losses."""
     if unit == LOG_LOSS:
-        return -np.log(np.maximum(np.sum(y * scores, axis=1), CERTAIN))
+        return -np.log(np.maximum(np.sum(y * scores, axis=1), LEAST_PROBABILITY))
     squares: FloatArray = np.sum((y - scores) ** 2, axis=1)
     return squares
 
@@ -125,10 +125,10 @@ def _outcome(
     X: FloatArray,
     y: FloatArray,
     scores: FloatArray,
-    when: FloatArray | None,
+    horizon: float,
 ) -> Outcome:
     forecast: Forecast = deployed.summary["forecast"]
-    expected, label = _expected(forecast, reference.horizon(when))
+    expected, label = _expected(forecast, horizon)
     loss = losses(y, scores, forecast.unit)
     plain = losses(y, np.broadcast_to(reference.constant, y.shape), forecast.unit)
     error, standard_error = _in_unit(loss, forecast.unit)
@@ -209,10 +209,11 @@ def _taken_apart(
     )
 
 
-def _time(deployed: Deployed, table: pd.DataFrame) -> FloatArray | None:
+def _horizon(deployed: Deployed, table: pd.DataFrame) -> float:
+    """How far ahead new rows are, in periods; NaN where they do not say."""
     if deployed.time is None or deployed.time_name not in table.columns:
-        return None
-    return np.asarray(deployed.time.read(table[deployed.time_name]), dtype=float)
+        return math.nan
+    return float(np.median(deployed.horizon(table)))
 
 
 def _new_environments(

@@ -59,18 +59,13 @@ class Reference:
         place = {name: j for j, name in enumerate(self.names)}
         return [place[name] for name in self.missed]
 
-    def horizon(self, time: FloatArray | None) -> float:
-        """Periods between the last rows learned from and new ones; NaN where it is not known."""
-        if time is None or not np.isfinite(time).any() or not self.period > 0:
-            return math.nan
-        return max((float(np.nanmedian(time)) - self.last_time) / self.period, 1.0)
-
 
 def reference_of(
     s: Sample,
     lines: Sequence[ColumnLine],
-    period: float = math.nan,
     drift: Drift | None = None,
+    last_time: float = math.nan,
+    period: float = math.nan,
 ) -> Reference:
     """Return the reference of a fitted model.
 
@@ -78,8 +73,8 @@ def reference_of(
     ----------
     s : rows it was fitted to.
     lines : the columns with their weights.
-    period : length of a period of time.
     drift : what a backtest found of how environments differ.
+    last_time, period : the mean time of the last period, and how long one is.
     """
     order = [line.name for line in lines if line.weight > 0]
     ranked = sorted(
@@ -89,7 +84,6 @@ def reference_of(
     chosen = ranked[: min(MOST_LINES, len(s.X) // 5)]
     X = np.nan_to_num(s.X[:, chosen])
     centre = X.mean(axis=0)
-    timed = s.time is not None and np.isfinite(s.time).any()
     return Reference(
         names=s.names,
         groups=s.groups,
@@ -101,7 +95,7 @@ def reference_of(
         centre=centre,
         environments=_shares(s.environment),
         drift=drift,
-        last_time=float(np.nanmax(s.time)) if timed and s.time is not None else math.nan,
+        last_time=last_time,
         period=period,
     )
 

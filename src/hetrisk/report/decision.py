@@ -20,10 +20,12 @@ from hetrisk.core.result import (
     ReachLine,
     Tested,
 )
+from hetrisk.report.errors import by_environment
 from hetrisk.report.labels import brief, count_of, listed, number, percent
 from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
 
 FEW = 5  # environments left out: with fewer, the answer says on how little it rests
+NOTABLE = 1.25  # times the mean error: a worst environment that is worth a sentence
 ALIKE = 0.005  # of an error: a difference that is not worth a sentence
 
 
@@ -233,17 +235,15 @@ def _chosen_fails(action: Action, f: _Facts, curve: Sequence[ReachLine]) -> str:
 
 
 def _worst(f: _Facts) -> str:
-    mine = [line for line in f.backtest if line.candidate == f.chosen.candidate]
-    finite = [line for line in mine if math.isfinite(line.error)]
-    if len(finite) < 2:
+    errors = by_environment(f.backtest, f.chosen.candidate, f.unit)
+    if len(errors) < 2:
         return ""
-    worst = max(finite, key=lambda line: line.error)
-    if worst.error < 1.25 * f.chosen.mean:
+    worst = max(errors, key=lambda place: errors[place])
+    if errors[worst] < NOTABLE * f.chosen.mean:
         return ""
-    return (
-        f"It erred most in {brief(worst.environment, 40)}: {number(worst.error)} "
-        f"({count_of(worst.n_rows, 'row')})."
-    )
+    mine = [t for t in f.backtest if t.candidate == f.chosen.candidate and t.environment == worst]
+    rows = count_of(mine[0].n_rows, "row")
+    return f"It erred most in {brief(worst, 40)}: {number(errors[worst])} ({rows})."
 
 
 def _few(f: _Facts) -> str:

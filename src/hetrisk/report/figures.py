@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hetrisk.core.result import Expected, Forecast, Ranked, ReachLine, Tested
+from hetrisk.report.errors import by_environment
 from hetrisk.report.labels import brief, count_of, number, percent, tick
-from hetrisk.report.names import CONSTANT, LOG_LOSS, PLAIN, called, constant, untested
+from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
 from hetrisk.report.summary import Quality
 
 CHOSEN = "chosen"
@@ -198,19 +199,6 @@ def _expected(label: str, role: str, start: int, ahead: Ahead) -> Series:
         tuple(e.upper for e in there) if band else (),
         titles=tuple(f"{label}, {at}: {number(e[role].mean)}" for _, at, e in ahead),
     )
-
-
-def by_environment(backtest: Sequence[Tested], candidate: str, unit: str) -> dict[str, float]:
-    """Return a candidate's error in each environment left out, over all cuts."""
-    errors: dict[str, list[float]] = {}
-    for line in backtest:
-        if line.candidate == candidate and math.isfinite(line.error):
-            errors.setdefault(line.environment, []).append(line.error)
-    power = 1 if unit == LOG_LOSS else 2
-    return {
-        place: (sum(e**power for e in found) / len(found)) ** (1 / power)
-        for place, found in errors.items()
-    }
 
 
 def _ordered(errors: dict[str, float], timed: bool) -> list[str]:
