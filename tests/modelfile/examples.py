@@ -96,8 +96,6 @@ def reference():
         "missed": COLUMNS,
         "centre": np.zeros(3),
         "drift": Drift(np.zeros(3), np.array([1.0, np.inf, 2.0]), np.ones(4), 0.5, 7),
-        "last_time": float("nan"),
-        "period": 1.0,
         "misses": misses(rng.normal(size=(50, 3)), rng.normal(size=(50, 1)), np.zeros(3)),
         "environments": ({"name": "p", "share": 0.5}, {"name": "q", "share": 0.5}),
     }

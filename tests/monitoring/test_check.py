@@ -130,8 +130,7 @@ def test_the_horizon_decides_which_band(model):
     from hetrisk.tables.time import TimeColumn
 
     when = TimeColumn(np.empty(0), "year", "number")
-    reference = {**model.reference, "last_time": 2000.0, "period": 1.0}
-    timed = replace(model, time_name="year", time=when, reference=reference)
+    timed = replace(model, time_name="year", time=when, last_time=2000.0, period=1.0)
     frame, y = rows(400, 7, noise=2.2)
     near, far = (check(timed, frame.assign(year=year), y) for year in (2001, 2006))
     assert near.status is Status.ALARM

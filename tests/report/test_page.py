@@ -60,7 +60,6 @@ def test_a_page_is_whole_short_and_harmless(case):
     assert not [a for _, a in parser.tags if any(n.startswith("on") or n == "style" for n in a)]
     assert not [tag for tag, _ in parser.tags if tag == "img"]
     assert "://" not in page.replace("http://www.w3.org/2000/svg", "")
-    assert "49" not in " ".join(parser.words) or case != "hostile"
 
 
 def test_the_picture_comes_before_everything_but_the_answer():

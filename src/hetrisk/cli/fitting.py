@@ -227,11 +227,11 @@ class _Fitting:
         rows = self._rows()
         frame = self.frame.iloc[rows]
         sample, periods = self._sample(deployed, encoder, frame, rows, time)
-        last = {}
         if time is not None and periods is not None:
             words = in_words(record["forecast"], time, periods.step)
             record = {**record, "forecast": words}
-            last = {"last_time": float(periods.time[-1]), "period": periods.step}
+            end = float(periods.time[-1])
+            deployed = replace(deployed, last_time=end, period=periods.step)
         lines = column_lines(sample, evidence)
         said = advice(self.table.frame, self.wishes.target) if record["verdict"] else []
         summary = Summary(
@@ -246,7 +246,7 @@ class _Fitting:
             quality=quality(sample),
             **record,
         )
-        reference = reference_of(sample, lines, drift, **last)
+        reference = reference_of(sample, lines, drift)
         kept = replace(
             deployed,
             summary=summary_record(summary),

@@ -274,8 +274,7 @@ REFERENCE = Record(
     | of(Many(NAME, differ=True), "missed")
     | of(numbers("m"), "centre")
     | of(Many(Record(of(NAME, "name") | of(SHARE, "share"))), "environments")
-    | of(Maybe(DRIFT), "drift", default=None)
-    | of(FIGURE, "last_time period"),
+    | of(Maybe(DRIFT), "drift", default=None),
     check=wrong_reference,
 )
 RECORDS = {

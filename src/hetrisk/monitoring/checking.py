@@ -59,7 +59,7 @@ def check(deployed: Deployed, frame: Any, y: Any = None) -> Check:
     if labelled.any():
         targets = outcomes(deployed, np.asarray(y)[labelled])
         scores = deployed.predictor.predict(rows)[labelled]
-        horizon = _horizon(deployed, table[labelled])
+        horizon = _horizon(deployed, None if rows.time is None else rows.time[labelled])
         outcome = _outcome(deployed, reference, rows.X[labelled], targets, scores, horizon)
     status = status_of(columns, outcome)
     return Check(
@@ -209,11 +209,11 @@ def _taken_apart(
     )
 
 
-def _horizon(deployed: Deployed, table: pd.DataFrame) -> float:
+def _horizon(deployed: Deployed, time: FloatArray | None) -> float:
     """How far ahead new rows are, in periods; NaN where they do not say."""
-    if deployed.time is None or deployed.time_name not in table.columns:
+    if time is None or not deployed.period > 0 or not np.isfinite(time).any():
         return math.nan
-    return float(np.median(deployed.horizon(table)))
+    return max((float(np.nanmedian(time)) - deployed.last_time) / deployed.period, 1.0)
 
 
 def _new_environments(

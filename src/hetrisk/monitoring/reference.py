@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +33,6 @@ class Reference:
     missed, centre : names of these columns, and their means.
     environments : name and share of each.
     drift : how far scores were off in environments left out, for adapting; None without a backtest.
-    last_time, period : the last time learned from and the length of a period; NaN without.
     """
 
     names: tuple[str, ...]
@@ -47,8 +45,6 @@ class Reference:
     centre: FloatArray
     environments: tuple[tuple[str, float], ...] = ()
     drift: Drift | None = None
-    last_time: float = math.nan
-    period: float = math.nan
 
     def residual_lines(self, X: FloatArray, residual: FloatArray) -> Misses:
         """Residuals (n, K) of new rows (n, p) over the same columns."""
@@ -64,8 +60,6 @@ def reference_of(
     s: Sample,
     lines: Sequence[ColumnLine],
     drift: Drift | None = None,
-    last_time: float = math.nan,
-    period: float = math.nan,
 ) -> Reference:
     """Return the reference of a fitted model.
 
@@ -74,7 +68,6 @@ def reference_of(
     s : rows it was fitted to.
     lines : the columns with their weights.
     drift : what a backtest found of how environments differ.
-    last_time, period : the mean time of the last period, and how long one is.
     """
     order = [line.name for line in lines if line.weight > 0]
     ranked = sorted(
@@ -95,8 +88,6 @@ def reference_of(
         centre=centre,
         environments=_shares(s.environment),
         drift=drift,
-        last_time=last_time,
-        period=period,
     )
 
 
