@@ -5,7 +5,8 @@ and every command of the command line must take it or refuse it in a sentence. R
 
     python benchmarks/attack_models.py --count 2000 --out models.json
 
-on any versions `pyproject.toml` allows. The exit code is 1 if anything did not hold.
+on any versions `pyproject.toml` allows. The exit code is 1 if anything did not hold; HETRISK_KEEP
+names a folder for the files that did not.
 """
 
 from __future__ import annotations
@@ -13,19 +14,24 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 import pickle
 import random
+import tempfile
 import time
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from click.testing import CliRunner
 
 import hetrisk
 from attacking import Tally, in_child, options
 from hetrisk import modelfile
+from hetrisk.cli.app import cli
 from hetrisk.core.predictor import HingesPart, LevelPart, LinearPart, Predictor, TreesPart, single
 from hetrisk.core.result import (
     ColumnEvidence,
@@ -54,7 +60,6 @@ ODD = [
 ]
 NUMBERS = [-1, 0, 1, 2, 5, 1 << 31, 1 << 62, -(1 << 62)]
 FLOATS = [np.nan, np.inf, -np.inf, 1e308, -1e308, 1e-320, 0.5]
-Use = Callable[[Deployed], object]
 
 
 def table(n: int = 40) -> pd.DataFrame:
@@ -186,14 +191,38 @@ def summary(unit: str) -> dict[str, object]:
     }
 
 
-def models() -> Iterator[tuple[str, bytes, Use]]:
-    """Yield models of every make, as files, with a way to use each."""
+def fitted(shop: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield files as the command line writes them, with a table beside them."""
+    frame = table(300)
+    rng = np.random.default_rng(1)
+    years = np.sort(rng.integers(2001, 2013, len(frame))).astype(str)
+    score = 2 * frame["a"] - frame["b"] + (frame["kind"] == "u") + rng.normal(size=len(frame))
+    label = np.where(score > 1, "high", np.where(score < -1, "low", "even"))
+    frame = frame.assign(when=years + "-06-01", y=score, label=label)
+    frame.to_csv(shop / "table.csv", index=False)
+    ways = {
+        "time and site": ["-t", "y", "--drop", "label", "--time", "when", "-e", "site"],
+        "labels of sites": ["-t", "label", "--drop", "y", "--environment", "site"],
+        "trees": ["-t", "y", "--drop", "label", "--time", "when", "--candidate", "trees"],
+        "alone": ["-t", "y", "--drop", "label"],
+    }
+    for name, way in ways.items():
+        out = shop / "sound.hetrisk"
+        given = ["fit", shop / "table.csv", *way, "--out", out]
+        done = CliRunner().invoke(cli, [str(part) for part in given])
+        assert done.exit_code == 0, done.stderr
+        yield name, out.read_bytes()
+
+
+def models(shop: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield models of every make, as files."""
     for name, deployed in (*by_hand(), ("of a table", of_table())):
-        yield name, modelfile.dumps(deployed), used
+        yield name, modelfile.dumps(deployed)
+    yield from fitted(shop)
 
 
 def used(deployed: Deployed) -> None:
-    """Ask a model everything it can be asked."""
+    """Ask a model everything it can be asked in Python."""
     frame = table()
     deployed.predict(frame)
     if deployed.classes is not None:
@@ -204,6 +233,28 @@ def used(deployed: Deployed) -> None:
     if page is not None:
         assert "<script>alert" not in render(page)
     modelfile.loads(modelfile.dumps(deployed))
+
+
+def commanded(file: bytes, shop: Path) -> str:
+    """Give the file to every command; return what is wrong with what they said."""
+    model, data, out = shop / "m.hetrisk", shop / "table.csv", shop / "out"
+    model.write_bytes(file)
+    for command in (
+        ["predict", model, data, "--out", shop / "p.csv", "--flag"],
+        ["predict", model, data, "--json"],
+        ["check", model, data, "--report", shop / "c.html"],
+        ["check", model, data, "--json"],
+        ["report", model, "--out", shop / "r.html", "--force"],
+        ["adapt", model, data, "--out", out],
+    ):
+        given = [str(part) for part in command]
+        done = CliRunner().invoke(cli, given)
+        if done.exit_code not in (0, 1, 2, 3, 4) or "unforeseen" in done.stderr:
+            return f"{given[0]}: exit {done.exit_code}, {done.stderr[-600:]}"
+        acting = set("\x1b\x07\x08\x0b\x0c\x7f\u202e") & set(done.stderr)
+        if acting or ("--json" not in given and set("\x1b\x07\u202e") & set(done.stdout)):
+            return f"{given[0]}: characters that act reach the terminal"
+    return ""
 
 
 def unpacked(data: bytes) -> dict[str, bytes]:
@@ -404,32 +455,36 @@ def crafted(data: bytes) -> Iterator[tuple[str, bytes]]:
     yield from (("memory bomb", file) for file in bombs(data))
 
 
-def tries(count: int, seed: int) -> Iterator[tuple[str, bytes, Use]]:
+def tries(count: int, seed: int, shop: Path) -> Iterator[tuple[str, bytes]]:
     rng = random.Random(seed)
-    files = list(models())
-    for name, data, use in files:
-        yield f"untouched ({name})", data, use
-        if "trees" in data.decode(errors="replace"):
-            yield from ((kind, file, use) for kind, file in crafted(data))
+    files = list(models(shop))
+    for name, data in files:
+        yield f"untouched ({name})", data
+    yield from crafted(files[0][1])
+    yield from crafted(files[1][1])
     names, shares = list(DRAWN), [share for _, share in DRAWN.values()]
     for _ in range(count):
-        _, data, use = rng.choice(files)
+        _, data = rng.choice(files)
         kind = rng.choices(names, shares)[0]
-        yield kind, DRAWN[kind][0](data, rng), use
+        yield kind, DRAWN[kind][0](data, rng)
 
 
-def opened(file: bytes, use: Use) -> str:
+def opened(file: bytes, shop: Path | None = None) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             model = modelfile.loads(file)
         except modelfile.ModelFileError as error:
             return "refused" if str(error).isprintable() else "refused in more than a sentence"
+        outcome = "opened and used"
         try:
-            use(model)
+            used(model)
         except ValueError as error:  # a sentence about the table, not a fault
-            return "opened, and the table refused" if _is_sentence(error) else f"fault: {error!r}"
-    return "opened and used"
+            if not _is_sentence(error):
+                return f"fault: {error!r}"
+            outcome = "opened, and the table refused"
+        wrong = "" if shop is None else commanded(file, shop)
+        return f"fault: {wrong}" if wrong else outcome
 
 
 def _is_sentence(error: ValueError) -> bool:
@@ -444,17 +499,21 @@ def main() -> int:
     given = options(__doc__.splitlines()[0], 2000)
     tally, end = Tally(), time.monotonic() + given.seconds
     warnings.simplefilter("ignore")
-    for kind, file, use in tries(given.count, given.seed):
-        outcome, detail = in_child(lambda file=file, use=use: opened(file, use))
-        held = outcome in ("refused", "opened and used", "opened, and the table refused")
-        if kind.startswith("untouched"):
-            held = outcome == "opened and used"
-        elif kind in CERTAIN:
-            held = outcome == "refused"
-        tally.add(kind, outcome, held, detail)
-        if time.monotonic() > end:
-            print("stopped: out of time")
-            break
+    with tempfile.TemporaryDirectory() as place:
+        shop = Path(place)
+        for kind, file in tries(given.count, given.seed, shop):
+            outcome, detail = in_child(lambda file=file: opened(file, shop), writes=shop)
+            held = outcome in ("refused", "opened and used", "opened, and the table refused")
+            if kind.startswith("untouched"):
+                held = outcome.startswith("opened")
+            elif kind in CERTAIN:
+                held = outcome == "refused"
+            tally.add(kind, outcome, held, detail)
+            if not held and (kept := os.environ.get("HETRISK_KEEP")):
+                Path(kept, f"{len(tally.failures)}.hetrisk").write_bytes(file)
+            if time.monotonic() > end:
+                print("stopped: out of time")
+                break
     versions = {"numpy": np.__version__, "pandas": pd.__version__}
     print(f"hetrisk {hetrisk.__version__} on {versions}")
     return tally.report(given.out, versions=versions)
