@@ -97,8 +97,9 @@ def table(rng: random.Random) -> tuple[list[str], list[list[str]]]:
     sound = rng.random() < 0.7
     names = list(COLUMNS) if sound else [rng.choice(NAMES) for _ in range(width)]
     rows = [sound_row(rng) if sound else [rng.choice(CELLS) for _ in names] for _ in range(height)]
+    surprises = rng.choice([0.0, 0.0, 0.01, 0.1])
     for row in rows:
-        if rng.random() < 0.05:
+        if rng.random() < surprises:
             row[rng.randrange(len(row))] = rng.choice(CELLS)
     if sound and rng.random() < 0.3:
         names[rng.randrange(len(names))] = rng.choice(NAMES)

@@ -75,28 +75,45 @@ def summary():
             "n_columns": 4,
             "notes": (("a", "read as a number"),),
         },
+        "reach": 2.0,
+        "verdict": "columns left out",
+        "verdict_reason": "they move",
         "ranking": (Ranked("ridge", 1.0, 2.0, 4.0, 0.5, 0.4, float("nan"), True, ""),),
         "backtest": (Tested("ridge", "2001", "2000", float("nan"), False, 7, 1.5),),
         "forecast": Forecast(1.0, 0.5, 2.0, expected, expected, (ahead,), 3.0, "RMSE", 4),
         "reach_curve": (ReachLine(0.0, 1.0, 2.0, 3.0), ReachLine(1.0, 1.0, 2.0, 3.0)),
+        "break_even": float("inf"),
+        "columns": (
+            {"name": "a", "weight": 1.0, "p_slope": 0.5, "slopes": (0.1, 0.9), "reason": "steady"},
+        ),
         "evidence": (ColumnEvidence("a", True, (1.0, -1.0), 0.2, float("nan"), 0.9, "stays"),),
+        "differences": ({"environment": "p", "n_rows": 3, "sentences": ("a is higher",)},),
+        "cautions": ("rows are few",),
+        "advice": ("name a time",),
+        "quality": {
+            "outcome": "",
+            **dict.fromkeys(("predicted", "observed", "low", "high"), (0.1, 0.5)),
+            "count": (3, 4),
+            "held_out": True,
+        },
     }
 
 
-def reference():
+def reference(names=COLUMNS):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(50, 3))
+    d = len(names)
+    X = rng.normal(size=(50, d))
     X[:9, 1] = np.nan
     return {
-        "names": COLUMNS,
-        "groups": COLUMNS,
+        "names": names,
+        "groups": names,
         "columns": summarise(X),
         "weights": {"a": 0.5, "b": 0.0, "c": 1.0},
         "constant": np.zeros(1),
-        "missed": COLUMNS,
-        "centre": np.zeros(3),
-        "drift": Drift(np.zeros(3), np.array([1.0, np.inf, 2.0]), np.ones(4), 0.5, 7),
-        "misses": misses(rng.normal(size=(50, 3)), rng.normal(size=(50, 1)), np.zeros(3)),
+        "missed": names,
+        "centre": np.zeros(d),
+        "drift": Drift(np.zeros(d), np.full(d, np.inf), np.ones(d + 1), 0.5, 7),
+        "misses": misses(rng.normal(size=(50, d)), rng.normal(size=(50, 1)), np.zeros(d)),
         "environments": ({"name": "p", "share": 0.5}, {"name": "q", "share": 0.5}),
     }
 
