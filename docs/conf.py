@@ -42,7 +42,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(?!hetrisk\.).*"),
     (
         "py:.*",
-        r"hetrisk\.(core|blocks|report|estimators|baselines|tables|reproduce|monitoring)\..*",
+        r"hetrisk\.(core|columns|blocks|report|estimators|baselines|tables|modelfile|reproduce|monitoring)\..*",
     ),
 ]
 default_role = "autolink"
