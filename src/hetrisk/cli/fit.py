@@ -111,16 +111,26 @@ def fit(
     be relied on.
     """
     check_outputs({"--out": out, "--report": report}, data)
-    from hetrisk.cli.fitting import Wishes, fit_table
-    from hetrisk.cli.terminal import progress
+    from hetrisk.cli.fitting import Wishes
 
     wishes = Wishes(**options)
     command = repeated(data, wishes, encoding, delimiter)
     table = read_or_draw(data, encoding, delimiter)
-    with progress("backtesting" if wishes.time or wishes.environment else "looking for groups"):
-        fitted = fit_table(table, wishes, command)
+    fitted = _fitted(table, wishes, command)
     written = _write(fitted, out, report)
     _say(fitted, written, quiet, as_json)
+
+
+def _fitted(table: Any, wishes: Any, command: str) -> Fitted:
+    """Fit with progress: the backtest counts its fits and the time left, on a terminal."""
+    from hetrisk.cli.fitting import fit_table
+    from hetrisk.cli.terminal import error_console, progress
+
+    backtest = wishes.time is not None or wishes.environment is not None
+    if backtest and error_console().is_terminal:
+        return fit_table(table, wishes, command, verbose=1)
+    with progress("backtesting" if backtest else "looking for groups of rows that differ"):
+        return fit_table(table, wishes, command)
 
 
 def repeated(data: Path, w: Any, encoding: str, delimiter: str | None) -> str:

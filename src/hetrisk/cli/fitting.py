@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hetrisk.core.numerics.rows import FloatArray
     from hetrisk.tables import Table, Target
 
+PARALLEL_ROWS = 50_000  # below, processes cost more than they save
 LOOKED_AT = 20_000  # rows that the page describes
 
 
@@ -155,13 +156,14 @@ class _Fitting:
         w = self.wishes
         kind = BacktestClassifier if self.labels else BacktestRegressor
         candidates: Any = list(w.candidate) or "auto"
-        model = kind(candidates, w.time, w.environment, w.reach, verbose=verbose)
+        jobs = -1 if len(self.frame) > PARALLEL_ROWS else None
+        model = kind(candidates, w.time, w.environment, w.reach, n_jobs=jobs, verbose=verbose)
         frame, time = self.frame, None
         if w.time is not None:
             time = read_time(frame[w.time], w.time, w.dayfirst)
             if w.dayfirst is not None:  # days, so that they are not to be read again
                 frame = frame.assign(**{w.time: time.value})
-        with _said():
+        with _said() as said:
             model.fit(frame, self.target.values, sample_weight=self.weight)
         deployed = Deployed.from_model(model, target=w.target, time=time)
         record = {
@@ -173,9 +175,7 @@ class _Fitting:
             "verdict": "",
             "verdict_reason": "",
         }
-        return self.described(
-            model.encoder_, deployed, record, time, self._evidence(model), model._drift
-        )
+        return self.described(model.encoder_, deployed, record, time, (), model._drift, tuple(said))
 
     def stable(self) -> Fitted:
         """Look for stable columns: neither time nor environments were named."""
@@ -210,10 +210,6 @@ class _Fitting:
         }
         return self.described(encoder, deployed, record, None, tuple(model.evidence_))
 
-    def _evidence(self, model: Any) -> tuple[Any, ...]:
-        """What stable columns say of every column, between the environments that were named."""
-        return ()
-
     def described(
         self,
         encoder: Any,
@@ -222,6 +218,7 @@ class _Fitting:
         time: TimeColumn | None,
         evidence: tuple[Any, ...],
         drift: Any = None,
+        said: tuple[str, ...] = (),
     ) -> Fitted:
         """Say what is known of the columns and the environments, and keep it with the model."""
         rows = self._rows()
@@ -232,8 +229,11 @@ class _Fitting:
             record = {**record, "forecast": words}
             end = float(periods.time[-1])
             deployed = replace(deployed, last_time=end, period=periods.step)
+        if not record["verdict"]:
+            evidence = _between(sample, self.target.values[rows])
         lines = column_lines(sample, evidence)
-        said = advice(self.table.frame, self.wishes.target) if record["verdict"] else []
+        if record["verdict"]:
+            said = tuple(advice(self.table.frame, self.wishes.target))
         summary = Summary(
             origin=self._origin(encoder, sample),
             decision=decision_of({**record, "evidence": evidence}),
@@ -242,7 +242,7 @@ class _Fitting:
             evidence=evidence,
             differences=differences(sample, self.wishes.target, lines),
             cautions=cautions(sample, lines, record["ranking"], record["forecast"].unit),
-            advice=tuple(said),
+            advice=said,
             quality=quality(sample),
             **record,
         )
@@ -341,6 +341,24 @@ class _Fitting:
         )
 
 
+def _between(s: Sample, y: np.ndarray) -> tuple[Any, ...]:
+    """How columns go with the target in each environment that was named."""
+    from hetrisk import StableClassifier, StableRegressor
+
+    if s.environment is None or len(set(s.environment.tolist())) < 2:
+        return ()
+    kind = StableClassifier if s.classes else StableRegressor
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            frame = pd.DataFrame(s.X, columns=list(s.names))
+            model = kind(feature_groups=list(s.groups)).fit(frame, y, environments=s.environment)
+        except ValueError:  # too few rows of an environment, or of a class: nothing is said
+            return ()
+    # What it would leave out is not what was deployed: the tests are, the decision is not.
+    return tuple(replace(line, kept=True, reason="") for line in model.evidence_)
+
+
 def _period_names(time: TimeColumn, periods: Periods, distinct: FloatArray) -> list[str]:
     """``2001``, or ``2001 to 2003`` where periods were merged."""
     after = np.append(-np.inf, periods.upper[:-1])
@@ -350,16 +368,18 @@ def _period_names(time: TimeColumn, periods: Periods, distinct: FloatArray) -> l
 
 
 @contextmanager
-def _said() -> Iterator[None]:
-    """What a model finds wrong with its rows is said of the table; warnings are in the answer."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+def _said() -> Iterator[list[str]]:
+    """Collect what a model warns of; what it finds wrong with its rows is said of the table."""
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
         try:
-            yield
+            yield said
         except (TableError, np.linalg.LinAlgError):
             raise
         except ValueError as error:
             raise TableError(str(error)) from error
+        said += [str(w.message) for w in heard if w.category.__module__.startswith("hetrisk")]
 
 
 def _only(name: str, forecast: Forecast) -> Ranked:

@@ -40,7 +40,7 @@ def show(s: Summary, screen: Console, files: list[str]) -> None:
     if not untested(s.forecast):
         screen.print(_candidates(s))
     screen.print(Text(words(columns_line(s), 400)))
-    for sentence in (*s.decision.watch, *s.cautions, *s.advice)[:MOST_WATCHED]:
+    for sentence in (*s.advice, *s.decision.watch, *s.cautions)[:MOST_WATCHED]:
         screen.print(Text(f"- {words(sentence, 400)}"))
     screen.print(Text(words(_last(s, files), 400)), soft_wrap=True)
 

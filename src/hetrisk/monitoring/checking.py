@@ -19,6 +19,8 @@ from hetrisk.monitoring.reference import Reference, foretold, from_record, spell
 from hetrisk.monitoring.words import sentence_of
 from hetrisk.report.names import LOG_LOSS
 from hetrisk.tables import TableError
+from hetrisk.tables.cells import Cells
+from hetrisk.tables.columns import Column
 from hetrisk.tables.encoding import cells_in, places_of
 from hetrisk.tables.frames import as_pandas
 
@@ -80,8 +82,15 @@ def observed(deployed: Deployed, table: pd.DataFrame) -> FloatArray:
         return table[list(deployed.columns)].to_numpy(dtype=float, na_value=np.nan)
     frame = encoder.matched(table)
     places = places_of(frame)
-    parts = [column.observed(cells_in(frame, places, column.name)) for column in encoder.columns]
+    parts = [_observed(column, cells_in(frame, places, column.name)) for column in encoder.columns]
     return np.hstack(parts)
+
+
+def _observed(column: Column, cells: Cells) -> FloatArray:
+    """(n, features) one column; where it has a feature for gaps, that is never missing itself."""
+    seen = column.observed(cells)
+    more = len(column.feature_names) - seen.shape[1]
+    return np.hstack([seen, *[np.isnan(seen[:, :1]).astype(float)] * more])
 
 
 def unseen(deployed: Deployed, table: pd.DataFrame) -> Unseen:

@@ -212,10 +212,10 @@ def _plain_fails(f: _Facts) -> str:
     at = f.forecast.plain_fails_at
     if math.isfinite(at):
         failing: Horizon | None = next((h for h in f.forecast.by_horizon if h.horizon >= at), None)
-        when = f"at reach {number(at, 2)}" if failing is None else failing.label
-        sentences.append(
-            f"The plain model is worse than predicting {constant(f.unit)} from {when} on."
-        )
+        when = f" from {failing.label} on" if failing is not None else ""
+        if failing is None and at > 0:
+            when = f" from reach {number(at, 2)} on"
+        sentences.append(f"The plain model is worse than predicting {constant(f.unit)}{when}.")
     return " ".join(sentences)
 
 

@@ -230,7 +230,10 @@ def cautions(
 
 def _all_but_constant(s: Sample) -> list[str]:
     said = []
-    for j, name in enumerate(s.names):
+    for members in s.members().values():
+        j, name = members[0], s.names[members[0]]
+        if len(members) > 1:
+            continue  # a level of a category is no column: few rows are what it has
         values, counts = np.unique(s.X[:, j], return_counts=True)
         usual = values[counts.argmax()]
         rare = s.X[:, j] != usual

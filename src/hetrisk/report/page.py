@@ -82,7 +82,6 @@ def _derived(s: Summary) -> dict[str, Any]:
         "reach": reach_picture(s.ranking, s.reach_curve, s.forecast.unit, s.reach),
         "quality": None if s.quality is None else quality_picture(s.quality),
     }
-    evidence = {line.column: line for line in s.evidence}
     lines = [line for line in s.ranking if math.isfinite(line.ratio)]
     return {
         "badge": BADGE[s.decision.action],
@@ -92,7 +91,8 @@ def _derived(s: Summary) -> dict[str, Any]:
         "untested": untested(s.forecast),
         "timed": any(line.cut for line in s.backtest),
         "ratio_scale": _ratio_scale(lines),
-        "evidence": evidence,
+        "evidence": bool(s.evidence),
+        "reasons": any(line.reason for line in s.columns),
         "heaviest": max((line.weight for line in s.columns), default=0.0),
         "constant": constant(s.forecast.unit),
         "loss": "log loss" if s.forecast.unit == LOG_LOSS else "squared error",
