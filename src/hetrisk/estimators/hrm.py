@@ -24,7 +24,6 @@ from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import FloatArray, IntArray
-from hetrisk.core.paper.choice import PRICE
 from hetrisk.core.paper.invariance import PENALTIES
 from hetrisk.core.paper.loop import ASSIGNMENTS, ENVIRONMENTS, LoopResult, LoopSettings, joint_loop
 from hetrisk.core.paper.prediction import gated_weights, refit
@@ -181,13 +180,13 @@ class _HRM(BaseEstimator, ABC):
         return standard.collect(partial(membership, partition=self._partition))
 
     def _settings(self) -> LoopSettings:
-        def given(value: Any, otherwise: Any) -> Any:
+        def given(value: Any, otherwise: Any = None) -> Any:
             return otherwise if value == "auto" else value
 
         return LoopSettings(
             n_environments=given(self.n_environments, ENVIRONMENTS),
-            invariance=given(self.invariance_penalty, None),
-            price=given(self.gate_penalty, PRICE),
+            invariance=given(self.invariance_penalty),
+            price=given(self.gate_penalty),
             noise=self.gate_noise,
             penalty=self.penalty,
             assignment=self.assignment,
@@ -226,7 +225,8 @@ class HRMRegressor(RegressorMixin, _HRM):
         standardised columns. A number is one run of the loop, whose last round is the answer, as
         in the paper; "auto" compares whole runs (see the notes).
     gate_penalty : float or "auto", default="auto"
-        Price alpha of an open gate, in shares of the variance of y; "auto" is 0.002.
+        Price alpha of an open gate, in shares of the variance of y; "auto" is 0.003, and at most a
+        quarter of what least squares on all columns leaves.
     gate_noise : float, default=0.1
         Standard deviation sigma of the gates.
     penalty : {"trace", "masked"}, default="trace"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self, cast
@@ -18,7 +17,7 @@ from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.environment_fits import environment_fits, instability
 from hetrisk.core.numerics.families import Family, NewtonFamily
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.paper.choice import PRICE, choose_gates
+from hetrisk.core.paper.choice import choose_gates
 from hetrisk.core.paper.invariance import PENALTIES
 from hetrisk.core.paper.prediction import (
     environment_problem,
@@ -96,8 +95,8 @@ class _Invariant(BaseEstimator, ABC):
         problem, moments = environment_problem(
             standard, family, groups, None, self.gate_noise, self.penalty
         )
-        problem = replace(problem, price=_given(self.gate_penalty, PRICE))
-        found = choose_gates(problem, moments, groups, _given(self.invariance_penalty, None))
+        penalties = _given(self.invariance_penalty), _given(self.gate_penalty)
+        found = choose_gates(problem, moments, groups, *penalties)
         fit = found.fit
         if not family.closed_form:
             newton = cast(NewtonFamily, family)
@@ -138,7 +137,8 @@ class InvariantRegressor(RegressorMixin, _Invariant):
     ----------
     invariance_penalty : strength lambda of the penalty on gradients that differ between
         environments, on standardised data; ``"auto"`` chooses it from the environments.
-    gate_penalty : price alpha of an open gate, in shares of the variance of y; ``"auto"`` is 0.002.
+    gate_penalty : price alpha of an open gate, in shares of the variance of y; ``"auto"`` is 0.003,
+        and at most a quarter of what least squares on all columns leaves.
     gate_noise : standard deviation of the stochastic gates.
     penalty : ``"trace"``: trace of the variance of the gradient; ``"masked"``: its squared norm
         on the open gates, the paper's form for linear models.
@@ -204,8 +204,8 @@ class InvariantClassifier(ClassifierMixin, _Invariant):
         self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
 
 
-def _given(value: Any, otherwise: Any) -> Any:
-    return otherwise if value == "auto" else value
+def _given(value: Any) -> Any:
+    return None if value == "auto" else value
 
 
 def _line(X: FloatArray, coef: FloatArray, intercept: Any) -> FloatArray:

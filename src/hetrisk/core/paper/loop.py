@@ -28,7 +28,7 @@ from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import FloatArray, IntArray, RowSource
-from hetrisk.core.paper.choice import INVARIANCE, PRICE
+from hetrisk.core.paper.choice import INVARIANCE, gate_price
 from hetrisk.core.paper.invariance import InvarianceProblem
 from hetrisk.core.paper.prediction import environment_problem
 from hetrisk.core.paper.solve import GateFit, fit_gates
@@ -52,8 +52,9 @@ class LoopSettings:
 
     Attributes
     ----------
-    n_environments, price : K and alpha.
+    n_environments : K.
     invariance : lambda; None to compare runs under several values.
+    price : alpha; None for `hetrisk.core.paper.choice.gate_price`.
     noise : standard deviation of the gates.
     penalty, assignment : "trace" or "masked"; "soft" or "hard".
     max_rounds : most rounds of a run.
@@ -63,7 +64,7 @@ class LoopSettings:
 
     n_environments: int = ENVIRONMENTS
     invariance: float | None = None
-    price: float = PRICE
+    price: float | None = None
     noise: float = 0.1
     penalty: str = "trace"
     assignment: str = "soft"
@@ -152,14 +153,19 @@ def joint_loop(
     groups : (d,) gate of each column.
     settings : see there.
     """
-    loop = _Loop(rows, family, groups, settings)
+    pooled = target_moments(rows, family, None)
+    price = gate_price(settings.price, pooled, rows.n_features)
+    loop = _Loop(rows, family, groups, settings, price)
     # 1. Whole runs, which do not wait for each other.
-    runs = tuple(settings.run(partial(_run, loop), _plan(loop)))
+    runs = tuple(
+        settings.run(partial(_run, loop), _plan(settings, usefulness(pooled, rows.n_features)))
+    )
     # 2. All selections in the environments of all of them.
     turns = [turn for run in runs for turn in run.rounds]
     pool = _distinct([turn.environments for turn in turns])
-    masks = {turn.fit.support.tobytes(): turn.fit.support for turn in turns}
-    score = {key: carry_over(pool, mask[groups], settings.price) for key, mask in masks.items()}
+    masks = {turn.fit.support.tobytes(): turn.fit.support[groups] for turn in turns}
+    compared = carry_over(pool, np.array(list(masks.values())), price)
+    score = dict(zip(masks, compared, strict=True))
     scores = tuple(np.array([score[t.fit.support.tobytes()] for t in run.rounds]) for run in runs)
     # 3. The best; a run alone ends where it ends, as in the paper.
     if settings.invariance is not None:
@@ -168,15 +174,13 @@ def joint_loop(
     return LoopResult(runs, scores, best, int(scores[best].argmin()))
 
 
-def _plan(loop: _Loop) -> list[tuple[int | None, float]]:
-    """(start, lambda) of every run."""
-    settings = loop.settings
+def _plan(settings: LoopSettings, useful: FloatArray) -> list[tuple[int | None, float]]:
+    """(start, lambda) of every run, from how useful (d,) the columns are."""
     if settings.invariance is not None:
         return [(None, settings.invariance)]
     tried = INVARIANCE[settings.penalty]
     plan: list[tuple[int | None, float]] = [(None, strength) for strength in tried]
     if settings.max_rounds > 1:
-        useful = usefulness(target_moments(loop.rows, loop.family, None), loop.rows.n_features)
         columns = np.argsort(-useful, kind="stable")[:STARTS]
         plan += [(int(j), strength) for j in columns for strength in tried[FEW]]
     return plan
@@ -191,9 +195,15 @@ class _Loop:
     """What does not change from run to run, and the clusterings made so far."""
 
     def __init__(
-        self, rows: RowSource, family: Family, groups: IntArray, settings: LoopSettings
+        self,
+        rows: RowSource,
+        family: Family,
+        groups: IntArray,
+        settings: LoopSettings,
+        price: float,
     ) -> None:
         self.rows, self.family, self.groups, self.settings = rows, family, groups, settings
+        self.price = price
         self._known: dict[tuple[int, bytes], tuple[MixtureParameters, float]] = {}
 
     def mixture(self, n_environments: int, gates: FloatArray) -> tuple[MixtureParameters, float]:
@@ -230,7 +240,7 @@ class _Loop:
         problem, environments = environment_problem(
             self.rows, self.family, self.groups, partition, s.noise, s.penalty
         )
-        problem = replace(problem, invariance=invariance, price=s.price)
+        problem = replace(problem, invariance=invariance, price=self.price)
         return Round(partition, log_likelihood, environments, problem, fit_gates(problem))
 
 
