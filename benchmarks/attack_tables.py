@@ -180,8 +180,9 @@ def write(folder: Path, rng: random.Random) -> Path:
 
 
 def arguments(command: str, data: Path, model: Path, out: Path, rng: random.Random) -> list[str]:
-    target = rng.choice(["y"] * 4 + ["label"] * 3 + NAMES)
-    column = rng.choice([*COLUMNS, *NAMES])
+    odd = rng.random() < 0.15
+    target = rng.choice(NAMES if odd else ["y", "label"])
+    column = rng.choice(NAMES if rng.random() < 0.15 else COLUMNS)
     given = {
         "predict": ["predict", model, data],
         "fit": ["fit", data, "--target", target],
