@@ -4,9 +4,7 @@ A model file is a zip archive (`hetrisk.modelfile.archive`) of what `hetrisk.mod
 declares: an encoder, a predictor, a summary and a reference, each with a version. One reader checks
 every field against its declaration before anything is built: opening a file runs nothing from it,
 nothing in it reaches compiled code but numpy's, and it names no class and no module. What comes
-back, `Deployed`, predicts. Pickles are refused.
-
-A file holds no training rows and nothing per training row.
+back, `Deployed`, predicts. A file holds no training rows and nothing per training row.
 """
 
 from __future__ import annotations

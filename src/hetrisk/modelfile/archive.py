@@ -38,7 +38,7 @@ def pack(records: Any, arrays: bytes) -> bytes:
     """Return the bytes of a model file."""
     try:
         text = json.dumps(records, allow_nan=False).encode()
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ModelFileError(f"the model cannot be written: {error}") from None
     for size, most in ((len(text), LARGEST_TEXT), (len(text) + len(arrays), LARGEST_FILE)):
         if size > most:

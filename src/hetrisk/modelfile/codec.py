@@ -64,7 +64,7 @@ class Reader:
     def need(self, right: bool, what: str) -> None:
         """Refuse the file unless ``right``; ``what`` says what this place must be."""
         if not right:
-            place = quoted("".join(self._path).lstrip("."), 80)
+            place = quoted("".join(self._path).lstrip("."), 80) if self._path else "it"
             raise ModelFileError(f"is damaged or was tampered with: {place} must {what}")
 
     def refuse_unknown(self, names: list[str]) -> None:

@@ -13,7 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from hetrisk.modelfile.archive import is_later
 from hetrisk.modelfile.codec import Reader, Writer
 
 MOST_ITEMS = 1_000_000  # of one list
-LARGEST_WHOLE = 1 << 62
-LARGEST_PLAIN = 1e300
+LARGEST = 1 << 62
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _NOTHING: Any = object()
 
@@ -40,8 +39,12 @@ class Kind(ABC):
         return self._read(node, src)
 
     def _write(self, value: Any, out: Writer) -> Any:
-        item = value.item() if isinstance(value, np.generic) else value
-        out.need(type(item) in (str, bool, int, float), f"{type(item).__name__} is not plain")
+        # A date of numpy would become a number without a word.
+        known = isinstance(value, np.generic) and value.dtype.kind in "biufU"
+        item = value.item() if known else value
+        right = type(item) in (str, bool, int, float)
+        what = "a value must be text, a number, or true or false"
+        out.need(right, f"{what}; got {type(item).__name__}")
         # JSON has no words for numbers that are not finite.
         return str(item) if type(item) is float and not math.isfinite(item) else item
 
@@ -49,7 +52,6 @@ class Kind(ABC):
     def _read(self, node: Any, src: Reader) -> Any: ...
 
 
-@final
 @dataclass(frozen=True)
 class Text(Kind):
     """Text of at most ``most`` letters; one of ``words``, or like ``pattern``, where given."""
@@ -65,7 +67,6 @@ class Text(Kind):
         return str(node)
 
 
-@final
 @dataclass(frozen=True)
 class Truth(Kind):
     """True or false."""
@@ -75,13 +76,12 @@ class Truth(Kind):
         return bool(node)
 
 
-@final
 @dataclass(frozen=True)
 class Whole(Kind):
     """A whole number between ``low`` and ``high``; the length of dimension ``dim``, if named."""
 
     low: int = 0
-    high: int = LARGEST_WHOLE
+    high: int = LARGEST
     dim: str = ""
 
     def _read(self, node: Any, src: Reader) -> int:
@@ -92,7 +92,6 @@ class Whole(Kind):
         return int(node)
 
 
-@final
 @dataclass(frozen=True)
 class Number(Kind):
     """A float between ``low`` and ``high``; nan and infinity only where they are allowed."""
@@ -104,7 +103,7 @@ class Number(Kind):
 
     def _read(self, node: Any, src: Reader) -> float:
         plain = NOT_FINITE.get(node) if type(node) is str else node
-        whole = type(plain) is int and abs(plain) < LARGEST_WHOLE
+        whole = type(plain) is int and abs(plain) < LARGEST
         src.need(whole or type(plain) is float, "be a number")
         number = float(plain or 0.0)
         src.need(self.nan or not math.isnan(number), "not be missing")
@@ -114,7 +113,6 @@ class Number(Kind):
         return number
 
 
-@final
 @dataclass(frozen=True)
 class Maybe(Kind):
     """A value of another kind, or nothing."""
@@ -128,7 +126,6 @@ class Maybe(Kind):
         return None if node is None else self.of.read(node, src)
 
 
-@final
 @dataclass(frozen=True)
 class Many(Kind):
     """A tuple of values of one kind, as many as dimension ``dim`` where it is named."""
@@ -154,7 +151,6 @@ class Many(Kind):
         return tuple(items)
 
 
-@final
 @dataclass(frozen=True)
 class Named(Kind):
     """A mapping from any text to values of one kind."""
@@ -173,42 +169,20 @@ class Named(Kind):
         return values
 
 
-@final
 @dataclass(frozen=True)
-class Plain(Kind):
-    """Text, numbers, true and false, nothing, and lists and named values of these."""
-
-    deepest: int = 12
+class Raw(Kind):
+    """Plain JSON that whoever makes something of it checks field by field."""
 
     def _write(self, value: Any, out: Writer) -> Any:
-        if isinstance(value, Mapping):
-            return {"of": {str(name): self.write(item, out) for name, item in value.items()}}
-        if isinstance(value, (list, tuple)):
-            return [self.write(item, out) for item in value]
-        if isinstance(value, float) and not math.isfinite(value):
-            return {"number": str(float(value))}
-        return None if value is None else super()._write(value, out)
+        return value
 
-    def _read(self, node: Any, src: Reader, deep: int = 0) -> Any:
-        src.need(deep <= self.deepest, "not be nested so deeply")
-        if type(node) is list:
-            return [self._read(item, src, deep + 1) for item in node]
-        if type(node) is not dict:
-            large = type(node) in (int, float) and not abs(node) < LARGEST_PLAIN
-            src.need(not large, "be a number")
-            return node
-        key = next(iter(node), "")
-        src.need(len(node) == 1 and key in ("of", "number"), "be plain")
-        if key == "number":
-            return Number(nan=True, inf=True).read(node[key], src)
-        src.need(type(node[key]) is dict, "be named values")
-        return {name: self._read(item, src, deep + 1) for name, item in node[key].items()}
+    def _read(self, node: Any, src: Reader) -> Any:
+        return node
 
 
 CODES = {"number": "<f8", "whole": "<i8", "truth": "|b1"}
 
 
-@final
 @dataclass(frozen=True)
 class Array(Kind):
     """An array of numbers, whole numbers or true and false, whose dimensions have names."""
@@ -247,41 +221,16 @@ class Array(Kind):
         src.need(bool(inside.all()), f"lie between {self.low:g} and {self.high:g}")
 
 
-LABELS = {"text": str, "whole": int, "number": float, "truth": bool}
-
-
-@final
 @dataclass(frozen=True)
-class Labels(Kind):
-    """An array of labels, (dim,): text, whole numbers, numbers, or true and false; all differ."""
+class Label(Kind):
+    """A label: text, a number, or true or false."""
 
-    dim: str
-    least: int = 0
-
-    def _write(self, value: Any, out: Writer) -> dict[str, Any]:
-        values = [x.item() if isinstance(x, np.generic) else x for x in np.asarray(value).tolist()]
-        kinds = {type(item) for item in values} or {str}
-        word = next((word for word, kind in LABELS.items() if kinds == {kind}), None)
-        right = np.asarray(value).dtype.kind in "OUbiuf" and word is not None
-        got = listed(sorted(kind.__name__ for kind in kinds))
-        out.need(right, f"labels must be all text, all numbers, or true and false; got {got}")
-        return {"kind": word, "of": values}
-
-    def _read(self, node: Any, src: Reader) -> np.ndarray:
-        right = type(node) is dict and set(node) == {"kind", "of"} and type(node["of"]) is list
-        src.need(right and type(node["kind"]) is str and node["kind"] in LABELS, "be labels")
-        kind = LABELS[node["kind"]]
-        src.need(len(node["of"]) >= self.least, f"hold {self.least} labels or more")
-        src.size(self.dim, len(node["of"]))
-        src.need(all(type(item) is kind for item in node["of"]), f"be all {node['kind']}")
-        src.need(len(set(node["of"])) == len(node["of"]), "differ")
-        small = kind is str or all(abs(item) < LARGEST_WHOLE for item in node["of"])
-        src.need(small, "be numbers that fit")
-        # Text as objects: an array of letters gives every label the room of the longest.
-        return np.array(node["of"], dtype=object if kind is str else kind)
+    def _read(self, node: Any, src: Reader) -> Any:
+        right = type(node) in (str, bool) or (type(node) in (int, float) and abs(node) < LARGEST)
+        src.need(right, "be text, a number, or true or false")
+        return node
 
 
-@final
 @dataclass(frozen=True)
 class Field:
     """One field of a record: its kind, the version of the record it came with, its default."""
@@ -291,7 +240,6 @@ class Field:
     default: Any = _NOTHING
 
 
-@final
 @dataclass(frozen=True)
 class Record(Kind):
     """Named fields, each of its own kind; what they make, and what must hold between them.
@@ -304,27 +252,30 @@ class Record(Kind):
     parts : the fields of a value, by default its items or attributes.
     """
 
-    fields: Mapping[str, Kind | Field]
+    fields: Mapping[str, Field]
     make: Callable[..., Any] = dict
     check: Callable[[Any], str] | None = None
     parts: Callable[[Any], Mapping[str, Any]] | None = None
 
     def _write(self, value: Any, out: Writer) -> dict[str, Any]:
         take = self.parts or (dict if isinstance(value, Mapping) else vars)
-        defaults = {name: _field(declared).default for name, declared in self.fields.items()}
-        items = {**defaults, **take(value)}
+        items = {**{name: field.default for name, field in self.fields.items()}, **take(value)}
         strange = [name for name in items if name not in self.fields or items[name] is _NOTHING]
         out.need(not strange, f"no field, or no value, for {listed(strange)}")
-        return {name: _field(f).kind.write(items[name], out) for name, f in self.fields.items()}
+        return {name: f.kind.write(items[name], out) for name, f in self.fields.items()}
 
     def _read(self, node: Any, src: Reader) -> Any:
         src.need(type(node) is dict, "be a record")
         src.refuse_unknown([name for name in node if name not in self.fields])
         with src.scope():
             values = {}
-            for name, kind in self.fields.items():
+            for name, declared in self.fields.items():
                 with src.inside(f".{name}"):
-                    values[name] = _read_field(_field(kind), node.get(name, _NOTHING), src)
+                    src.need(name in node or declared.since > src.version, "be there")
+                    there = (
+                        declared.kind.read(node[name], src) if name in node else declared.default
+                    )
+                    values[name] = there
             try:
                 made = self.make(**values)
             except ValueError as error:  # what it makes checks its own fields
@@ -334,7 +285,6 @@ class Record(Kind):
         return made
 
 
-@final
 @dataclass(frozen=True)
 class OneOf(Kind):
     """A record whose ``kind`` says which of several it is."""
@@ -351,14 +301,3 @@ class OneOf(Kind):
         src.refuse_unknown([] if known or not is_later(src.written) else [f"kind {kind}"])
         src.need(known, f"be one of {listed(self.records)}")
         return self.records[str(kind)].read({k: v for k, v in node.items() if k != "kind"}, src)
-
-
-def _field(declared: Kind | Field) -> Field:
-    return declared if isinstance(declared, Field) else Field(declared)
-
-
-def _read_field(declared: Field, node: Any, src: Reader) -> Any:
-    if node is _NOTHING:
-        src.need(declared.since > src.version, "be there")
-        return declared.default
-    return declared.kind.read(node, src)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hetrisk.modelfile.codec import Reader, Writer
 from hetrisk.modelfile.deployed import Deployed
 from hetrisk.modelfile.schema import RECORDS, VERSIONS
@@ -33,6 +35,9 @@ def read_records(node: Any, src: Reader) -> Deployed:
             read |= record.read({k: v for k, v in whole.items() if k != "version"}, src)
         if name == "predictor":  # what follows has the same dimensions
             src.dims = {"d": len(read["columns"]), "K": read.pop("n_scores")}
+    labels = read["classes"]
+    if labels is not None:  # text as objects: an array of letters has room for the longest in each
+        read["classes"] = np.array(labels, dtype=object if str in map(type, labels) else None)
     deployed = Deployed(**read)
     _check_whole(deployed, src)
     return deployed

@@ -17,40 +17,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from hetrisk.core import result
 from hetrisk.core.backtest.adaptation import Drift
 from hetrisk.core.backtest.foretell import LEVELS
 from hetrisk.core.drift.columns import Columns
 from hetrisk.core.drift.rise import Misses
 from hetrisk.core.predictor import PARTS, Predictor
-from hetrisk.core.result import (
-    ColumnEvidence,
-    Expected,
-    Forecast,
-    Horizon,
-    Ranked,
-    ReachLine,
-    Tested,
-)
-from hetrisk.modelfile.checks import (
-    DEEPEST_TREE,
-    wrong_drift,
-    wrong_hinges,
-    wrong_level,
-    wrong_reference,
-    wrong_summary,
-    wrong_trees,
-)
+from hetrisk.modelfile import checks
 from hetrisk.modelfile.kinds import (
     Array,
     Field,
     Kind,
-    Labels,
+    Label,
     Many,
     Maybe,
     Named,
     Number,
     OneOf,
-    Plain,
+    Raw,
     Record,
     Text,
     Truth,
@@ -70,9 +54,9 @@ COUNT = Whole(0)
 SENTENCES, PAIRS = Many(SENTENCE), Many(Many(SENTENCE, least=2, most=2))
 
 
-def of(kind: Kind, names: str, **default: Any) -> dict[str, Kind | Field]:
+def of(kind: Kind, names: str, **more: Any) -> dict[str, Field]:
     """Return fields of one kind; ``default=`` is what they are where nothing is said."""
-    return dict.fromkeys(names.split(), Field(kind, **default) if default else kind)
+    return dict.fromkeys(names.split(), Field(kind, **more))
 
 
 def numbers(*shape: str) -> Array:
@@ -97,7 +81,7 @@ TIME = Record(
     parts=lambda time: time.to_record(),
 )
 TABLE = Record(
-    of(Plain(), "columns"),
+    of(Raw(), "columns"),
     lambda columns: Encoding.from_record(columns),
     parts=lambda encoding: {"columns": encoding.to_record()},
 )
@@ -107,11 +91,14 @@ ENCODER = Record(
 
 # The predictor.
 LINEAR = Record(
-    {"coef": numbers("d", "K"), "intercept": numbers("K"), "slope": numbers("K")}
+    of(numbers("d", "K"), "coef")
+    | of(numbers("K"), "intercept slope")
     | of(Number(-LARGEST, LARGEST), "origin"),
     PARTS["linear"],
 )
-LEVEL = Record({"level": numbers("E", "K"), "other": numbers("K")}, PARTS["level"], wrong_level)
+LEVEL = Record(
+    of(numbers("E", "K"), "level") | of(numbers("K"), "other"), PARTS["level"], checks.wrong_level
+)
 HINGES = Record(
     of(Array("whole", ("hinges",), 0), "feature")
     | of(numbers("hinges"), "knot")
@@ -119,12 +106,12 @@ HINGES = Record(
     | of(numbers("K"), "intercept")
     | of(numbers("d"), "low high"),
     PARTS["hinges"],
-    wrong_hinges,
+    checks.wrong_hinges,
 )
 TREES = Record(
     of(Whole(0, MOST_FEATURES, dim="d"), "n_features")
     | of(Truth(), "uses_time")
-    | of(Whole(0, DEEPEST_TREE), "depth")
+    | of(Whole(0, checks.DEEPEST_TREE), "depth")
     | of(numbers("K"), "base")
     | of(Array("whole", ("trees",), 0), "root output")
     | of(Array("whole", ("nodes",), 0), "feature left right")
@@ -132,7 +119,7 @@ TREES = Record(
     | of(Array("number", ("nodes",), inf=True), "threshold")
     | of(numbers("nodes"), "value"),
     PARTS["trees"],
-    wrong_trees,
+    checks.wrong_trees,
 )
 PART = OneOf({"linear": LINEAR, "level": LEVEL, "hinges": HINGES, "trees": TREES})
 MODEL = Record(
@@ -148,7 +135,7 @@ PREDICTOR = Record(
     | of(NAME, "target")
     | of(Many(NAME, dim="d", most=MOST_FEATURES, differ=True), "columns")
     | of(Whole(1, 1_000, dim="K"), "n_scores")
-    | of(Maybe(Labels("K", least=2)), "classes")
+    | of(Maybe(Many(Label(), dim="K", least=2, differ=True)), "classes")
     | of(Maybe(NAME), "environment_name")
     | of(Many(NAME, dim="E", differ=True), "environment_levels")
     | of(MODEL, "predictor")
@@ -158,27 +145,27 @@ PREDICTOR = Record(
 )
 
 # The summary.
-EXPECTED = Record(of(FIGURE, "mean lower upper"), Expected)
+EXPECTED = Record(of(FIGURE, "mean lower upper"), result.Expected)
 RANKED = Record(
     of(NAME, "candidate")
     | of(FIGURE, "mean worst criterion ratio ratio_low ratio_high")
     | of(Truth(), "chosen")
     | of(SENTENCE, "note"),
-    Ranked,
+    result.Ranked,
 )
 TESTED = Record(
     of(NAME, "candidate environment cut")
     | of(FIGURE, "horizon error")
     | of(Truth(), "known")
     | of(COUNT, "n_rows"),
-    Tested,
+    result.Tested,
 )
 BY_HORIZON = Record(
     of(FIGURE, "horizon")
     | of(NAME, "label")
     | of(EXPECTED, "chosen plain constant")
     | of(COUNT, "n_environments"),
-    Horizon,
+    result.Horizon,
 )
 FORECAST = Record(
     of(FIGURE, "mean lower upper plain_fails_at")
@@ -186,16 +173,16 @@ FORECAST = Record(
     | of(Many(BY_HORIZON), "by_horizon")
     | of(NAME, "unit")
     | of(COUNT, "n_environments"),
-    Forecast,
+    result.Forecast,
 )
-REACH_LINE = Record(of(FIGURE, "reach chosen plain constant"), ReachLine)
+REACH_LINE = Record(of(FIGURE, "reach chosen plain constant"), result.ReachLine)
 EVIDENCE = Record(
     of(NAME, "column")
     | of(Truth(), "kept")
     | of(Many(FIGURE), "coefficients")
     | of(SHARE, "p_slope p_column stability")
     | of(SENTENCE, "reason"),
-    ColumnEvidence,
+    result.ColumnEvidence,
 )
 ORIGIN = Record(
     of(NAME, "source target task")
@@ -235,7 +222,7 @@ SUMMARY = Record(
     | of(Many(DIFFERENCE), "differences", default=())
     | of(SENTENCES, "cautions advice", default=())
     | of(Maybe(QUALITY), "quality", default=None),
-    check=wrong_summary,
+    check=checks.wrong_summary,
 )
 
 # The reference.
@@ -262,7 +249,7 @@ DRIFT = Record(
     | of(Number(0.0, LARGEST), "noise")
     | of(COUNT, "n_environments"),
     Drift,
-    wrong_drift,
+    checks.wrong_drift,
 )
 REFERENCE = Record(
     of(Many(NAME, dim="d", differ=True), "names")
@@ -275,7 +262,7 @@ REFERENCE = Record(
     | of(numbers("m"), "centre")
     | of(Many(Record(of(NAME, "name") | of(SHARE, "share"))), "environments")
     | of(Maybe(DRIFT), "drift", default=None),
-    check=wrong_reference,
+    check=checks.wrong_reference,
 )
 RECORDS = {
     "encoder": ENCODER,
