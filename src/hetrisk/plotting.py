@@ -134,7 +134,8 @@ def draw(picture: Picture, ax: Axes) -> None:
         ax.set_xticks([at for at, _ in shown], [_plain(label) for _, label in shown])
         ax.tick_params(axis="x", labelrotation=30)
     if picture.from_zero:
-        ax.set_ylim(bottom=0.0)
+        _, high = picture.span("y")
+        ax.set_ylim(0.0, 1.06 * high or 1.0)
     ax.set(xlabel=picture.x_label, ylabel=picture.y_label, title=picture.title)
     if len(named) > 1:
         ax.legend()

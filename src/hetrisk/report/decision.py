@@ -20,7 +20,7 @@ from hetrisk.core.result import (
     ReachLine,
     Tested,
 )
-from hetrisk.report.errors import by_environment
+from hetrisk.report.errors import by_environment, tested_horizons
 from hetrisk.report.labels import brief, count_of, listed, number, percent
 from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
 
@@ -116,6 +116,10 @@ class _Facts:
     @property
     def name(self) -> str:
         return called(self.chosen.candidate, self.unit)
+
+    @property
+    def horizons(self) -> tuple[Horizon, ...]:
+        return tested_horizons(self.forecast, self.backtest)
 
     def rival(self, name: str) -> Ranked | None:
         line = self.ranked.get(name)

@@ -7,6 +7,7 @@ and all text are not. Colours come from classes.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import Markup
@@ -14,12 +15,12 @@ from markupsafe import Markup
 from hetrisk.report.figures import CHOSEN, Picture, Series
 from hetrisk.report.labels import tick
 from hetrisk.report.names import CONSTANT, PLAIN
-from hetrisk.report.svg import SHAPES, Scale, element, line, mark, picture, text
+from hetrisk.report.svg import SHAPES, UPWARD, Scale, element, line, mark, picture, text
 
 HEIGHT = 280.0
 SHAPE = {CHOSEN: SHAPES[0], PLAIN: SHAPES[1], CONSTANT: SHAPES[4]}
-MOST_TICKS, NARROW_TICKS = 12, 4  # labels below the picture, and those that stay on a telephone
-APART = 16.0  # pixels between the names of two lines
+LETTER = 7.2  # pixels of a letter below the picture
+WIDE, NARROW = 900.0, 290.0  # pixels of a picture on a desk, and on a telephone
 
 
 def draw(p: Picture) -> Markup:
@@ -95,14 +96,28 @@ def _along(p: Picture, x: Scale) -> list[Markup]:
                 text(x(t), HEIGHT + 18, tick(t), "x"),
             )
         ]
-    count = len(p.ticks)
-    every, narrow = -(-count // MOST_TICKS), -(-count // NARROW_TICKS)
-    # From the last one backwards: what is to come is always named.
-    shown = [(i, *p.ticks[i]) for i in range(count - 1, -1, -every)]
-    kept = {i for k, (i, _, _) in enumerate(shown) if k % max(1, narrow // every) == 0}
-    return [
-        text(x(at), HEIGHT + 18, label, "x" if i in kept else "x wide") for i, at, label in shown
-    ]
+    wide, narrow = (_apart(p.ticks, x, width) for width in (WIDE, NARROW))
+    labels = []
+    for i, (at, label) in enumerate(p.ticks):
+        if i in wide:
+            last = i == len(p.ticks) - 1  # ends with the picture
+            class_ = "x" if i in narrow else "x wide"
+            place = (1.0, f"{class_} last") if last else (x(at), class_)
+            labels.append(text(place[0], HEIGHT + 18, label, place[1]))
+    return labels
+
+
+def _apart(ticks: Sequence[tuple[float, str]], x: Scale, width: float) -> set[int]:
+    """Labels that do not touch, from the last one backwards: what is to come is named."""
+    kept, free = set(), math.inf
+    for i in range(len(ticks) - 1, -1, -1):
+        at, label = ticks[i]
+        half = LETTER * (len(label) + 1) / 2
+        middle = min(width * x(at), width - half)
+        if middle + half <= free:
+            kept.add(i)
+            free = middle - half
+    return kept
 
 
 def _down(y: Scale, value: float) -> float:
@@ -124,7 +139,7 @@ def _series(s: Series, x: Scale, y: Scale) -> list[Markup]:
         ]
     titles = s.titles or ("",) * len(s.x)
     return drawn + [
-        mark(x(a), _down(y, v), SHAPE[s.role], s.role, title or None)
+        mark(x(a), _down(y, v), SHAPE[s.role] if v <= y.high else UPWARD, s.role, title or None)
         for a, v, title in zip(s.x, s.y, titles, strict=True)
         if math.isfinite(v) and (s.titles or not s.joined)
     ]

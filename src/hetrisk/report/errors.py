@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hetrisk.core.result import Tested
+from hetrisk.core.result import Forecast, Horizon, Tested
 from hetrisk.report.names import LOG_LOSS
 
 
@@ -20,3 +20,10 @@ def by_environment(backtest: Sequence[Tested], candidate: str, unit: str) -> dic
         place: (sum(e**power for e in found) / len(found)) ** (1 / power)
         for place, found in errors.items()
     }
+
+
+def tested_horizons(forecast: Forecast, backtest: Sequence[Tested]) -> tuple[Horizon, ...]:
+    """Return horizons as far ahead as anything was judged: beyond, the forecast is a guess."""
+    furthest = max((t.horizon for t in backtest if math.isfinite(t.horizon)), default=math.inf)
+    kept = tuple(h for h in forecast.by_horizon if h.horizon <= furthest + 0.5)
+    return kept or forecast.by_horizon[:1]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hetrisk.core.result import Expected, Forecast, Ranked, ReachLine, Tested
-from hetrisk.report.errors import by_environment
+from hetrisk.core.result import Expected, Forecast, Horizon, Ranked, ReachLine, Tested
+from hetrisk.report.errors import by_environment, tested_horizons
 from hetrisk.report.labels import brief, count_of, number, percent, tick
 from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
 from hetrisk.report.summary import Quality
 
 CHOSEN = "chosen"
 LABEL = 22  # characters of an environment's name below the picture
+CAP = 2.5  # times the largest error of chosen and constant: what errs more is drawn at the edge
+PERIOD = re.compile(r"([0-9][0-9A-Za-z-]*?)(?:-01)?(?: to .+)?$")
 Values = tuple[float, ...]
 
 
@@ -78,7 +81,15 @@ class Picture:
         else:
             values += [at for at, _ in self.guides]
         finite = [v for v in values if math.isfinite(v)]
+        if axis == "y":
+            finite = [v for v in finite if v <= self.cap]
         return (min(finite), max(finite)) if finite else (0.0, 1.0)
+
+    @property
+    def cap(self) -> float:
+        """Errors above this are drawn at the edge: one that explodes would hide all others."""
+        kept = [v for s in self.series if s.role != PLAIN for v in s.y if math.isfinite(v)]
+        return CAP * max(kept) if self.from_zero and kept else math.inf
 
 
 def _seen(series: Series, values: Sequence[float]) -> Iterable[float]:
@@ -116,9 +127,9 @@ def backtest_picture(
     shown = models(ranking, forecast.unit)
     errors = {name: by_environment(backtest, name, forecast.unit) for name, _, _ in shown}
     places = _ordered(errors[shown[-1][0]], timed)
-    ahead = _ahead(forecast)
+    ahead = _ahead(forecast, tested_horizons(forecast, backtest))
     start = len(places) - 1
-    ticks = [(float(i), brief(place, LABEL)) for i, place in enumerate(places)]
+    ticks = [(float(i), _short(place)) for i, place in enumerate(places)]
     ticks += [(float(start + k), brief(label, LABEL)) for k, label, _ in ahead]
     series = []
     for name, role, label in shown:
@@ -159,7 +170,7 @@ def forecast_picture(ranking: Sequence[Ranked], forecast: Forecast) -> Picture |
     """What to expect in environments not seen, by periods ahead; None if none was left out."""
     if untested(forecast):
         return None
-    ahead = _ahead(forecast)
+    ahead = _ahead(forecast, forecast.by_horizon)
     return Picture(
         "forecast",
         "Error to expect",
@@ -173,15 +184,21 @@ def forecast_picture(ranking: Sequence[Ranked], forecast: Forecast) -> Picture |
     )
 
 
+def _short(place: str) -> str:
+    """A period by its beginning, without a day that is the first; a site by its name."""
+    begins = PERIOD.match(place)
+    return brief(begins[1] if begins else place, LABEL)
+
+
 Ahead = list[tuple[int, str, dict[str, Expected]]]
 
 
-def _ahead(forecast: Forecast) -> Ahead:
+def _ahead(forecast: Forecast, horizons: Sequence[Horizon]) -> Ahead:
     """Places to the right, with what to expect of each model there."""
-    if forecast.by_horizon:
+    if horizons:
         return [
             (k, h.label, {CHOSEN: h.chosen, PLAIN: h.plain, CONSTANT: h.constant})
-            for k, h in enumerate(forecast.by_horizon, start=1)
+            for k, h in enumerate(horizons, start=1)
         ]
     own = Expected(forecast.mean, forecast.lower, forecast.upper)
     return [(1, "a new one", {CHOSEN: own, PLAIN: forecast.plain, CONSTANT: forecast.constant})]

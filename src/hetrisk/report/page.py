@@ -40,7 +40,7 @@ from hetrisk.report.names import CONSTANT, LOG_LOSS, PLAIN, called, constant, un
 from hetrisk.report.summary import Summary
 from hetrisk.report.svg import Scale, bar, line, mark, picture
 
-LIMIT = SimpleNamespace(rows=100, notes=40, columns=40, differences=40)
+LIMIT = SimpleNamespace(rows=100, notes=40, columns=40, differences=12)
 BADGE = {
     Action.USE: "this",
     Action.PLAIN: "plain",

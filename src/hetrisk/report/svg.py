@@ -20,7 +20,7 @@ SHAPES = (  # centred on the origin, of about the same area
     "M0 5.6L5.4-4.2H-5.4z",
     "M-1.7-5.2h3.4v3.5h3.5v3.4h-3.5v3.5h-3.4v-3.5h-3.5v-3.4h3.5z",
 )
-LEFTWARD, RIGHTWARD = "M-5 0L3-5V5z", "M5 0L-3-5V5z"
+UPWARD = "M0-5L5 3H-5z"  # beyond the edge
 
 
 def element(tag: str, *children: object, **attributes: object) -> Markup:
