@@ -23,6 +23,7 @@ SETTINGS: dict[str, Any] = {
     "early_stopping": False,  # it would look at rows drawn by position
     "random_state": 0,
 }
+MOST_BINS = 255  # of a column: what a byte holds
 
 
 class Trees(Candidate):
@@ -58,8 +59,7 @@ class TreesOnSplines(Candidate):
 
 def grow(X: FloatArray, y: FloatArray, weight: FloatArray, columns: IntArray) -> TreesPart:
     """Boosted trees for numbers; ``columns`` is the order in which columns are offered to them."""
-    model = HistGradientBoostingRegressor(**SETTINGS).fit(X[:, columns], y, sample_weight=weight)
-    return as_part(model, columns)
+    return _grown(HistGradientBoostingRegressor(**SETTINGS), X, y, weight, columns)
 
 
 def grow_for_labels(
@@ -70,13 +70,35 @@ def grow_for_labels(
     base = _rare(n_classes, seen, weight)
     if len(seen) == 1:
         return _without_trees(base, X.shape[1])
-    model = HistGradientBoostingClassifier(**SETTINGS).fit(X[:, columns], y, sample_weight=weight)
-    part = as_part(model, columns)
+    part = _grown(HistGradientBoostingClassifier(**SETTINGS), X, y, weight, columns)
     if len(seen) == 2:  # one score, the log odds of the second class
         base[seen] = [0.0, part.base[0]]
         return replace(part, output=np.full(len(part.output), seen[1]), base=base)
     base[seen] = part.base
     return replace(part, output=seen[part.output], base=base)
+
+
+def _grown(
+    model: Any, X: FloatArray, y: FloatArray, weight: FloatArray, columns: IntArray
+) -> TreesPart:
+    """Fit to bins of our own: scikit-learn's take weights into account at a hundred times the cost."""
+    edges = [_edges(X[:, j], weight) for j in columns]
+    bins = [np.searchsorted(e, X[:, j]) for e, j in zip(edges, columns, strict=True)]
+    codes = np.column_stack(bins).astype(np.float64)
+    equal = bool((weight == weight[0]).all())
+    model.fit(codes, y, sample_weight=None if equal else weight)
+    return as_part(model, columns, edges)
+
+
+def _edges(x: FloatArray, weight: FloatArray) -> FloatArray:
+    """Up to 254 cuts half way between neighbouring values, at quantiles where these are many."""
+    value, place = np.unique(x, return_inverse=True)
+    between = value[:-1] + np.diff(value) / 2
+    if len(value) <= MOST_BINS:
+        return between
+    share = np.cumsum(np.bincount(place, weight)) / weight.sum()
+    at = np.searchsorted(share, np.arange(1, MOST_BINS) / MOST_BINS - 1e-9)
+    return between[np.unique(np.minimum(at, len(between) - 1))]
 
 
 def _rare(n_classes: int, seen: Any, weight: FloatArray) -> FloatArray:
@@ -113,19 +135,24 @@ def _without_trees(base: FloatArray, n_features: int) -> TreesPart:
     )
 
 
-def as_part(model: Any, columns: IntArray) -> TreesPart:
-    """Plain arrays of a fitted histogram gradient boosting model, its columns put back in place."""
+def as_part(model: Any, columns: IntArray, edges: list[FloatArray]) -> TreesPart:
+    """Plain arrays of a model fitted to bins: columns put back in place, bins to the cuts' values."""
+    start_of = np.cumsum([0, *(len(e) for e in edges)])
+    cuts = np.concatenate([*edges, np.zeros(1)])
     nodes, root, output, depth = [], [], [], 0
     start = 0
     for trees in model._predictors:
         for k, tree in enumerate(trees):
             table = tree.nodes
             leaf = table["is_leaf"].astype(bool)
+            feature = np.where(leaf, 0, table["feature_idx"])
+            # A threshold between bins k and k + 1 is the cut after bin k.
+            cut = start_of[feature] + np.floor(np.where(leaf, 0, table["num_threshold"])).astype(int)
             here = start + np.arange(len(table))
             nodes.append(
                 (
-                    np.where(leaf, 0, columns[np.where(leaf, 0, table["feature_idx"])]),
-                    np.where(leaf, 0.0, table["num_threshold"]),
+                    np.where(leaf, 0, columns[feature]),
+                    np.where(leaf, 0.0, cuts[np.where(leaf, len(cuts) - 1, cut)]),
                     np.where(leaf, here, start + table["left"].astype(np.int64)),
                     np.where(leaf, here, start + table["right"].astype(np.int64)),
                     np.where(leaf, 0, table["missing_go_to_left"]).astype(np.int64),

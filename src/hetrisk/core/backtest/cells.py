@@ -79,7 +79,7 @@ class CellPass:
 def cell_moments(
     Z: FloatArray, weight: FloatArray, cell: IntArray, n_cells: int, centre: FloatArray
 ) -> Moments:
-    """Moments of the rows of each cell, those in none left out; ``centre`` is added to the means."""
+    """Moments of the rows of each cell; ``centre`` is what was taken off before."""
     order = np.argsort(cell, kind="stable")
     Z, weight, cell = Z[order], weight[order], cell[order]
     starts = np.searchsorted(cell, np.arange(n_cells + 1))

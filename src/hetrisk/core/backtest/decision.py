@@ -106,7 +106,7 @@ def decide(
 
 
 def name_of(names: Sequence[str], weight: FloatArray) -> str:
-    """``trees``, or ``0.7 trees + 0.3 ridge``: largest first, ties in the order of the candidates."""
+    """Return ``trees``, or ``0.7 trees + 0.3 ridge``: the largest weight first."""
     order = [k for k in np.argsort(-weight, kind="stable") if weight[k] > 0]
     if len(order) == 1:
         return names[order[0]]

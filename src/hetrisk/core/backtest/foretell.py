@@ -115,7 +115,7 @@ def interval_table(errors: EnvironmentErrors, horizons: FloatArray) -> FloatArra
 
 def _upper(values: FloatArray, level: float) -> float:
     E = len(values)
-    if E >= 1.0 / (1.0 - level) - 1e-9:
+    if 1.0 / (1.0 - level) - 1e-9 <= E:
         return float(np.quantile(values, level, method="higher"))
     if E < 2:
         return float(values.max())

@@ -13,6 +13,7 @@ from hetrisk.core.predictor import HingesPart, Part
 KNOTS = 5  # for a column of many values: sixths of its rows
 FEW = 4  # values up to which a column is a line
 MOST_HINGES: Budget[int] = 400  # a solve costs their cube
+MOST_HINGES_LABELS: Budget[int] = 300  # times classes: there are a dozen solves
 
 
 class Splines(Candidate):
@@ -25,7 +26,8 @@ class Splines(Candidate):
         """See `Candidate.fit`."""
         X, weight = training.rows.X, training.rows.weight
         low, high = X.min(axis=0), X.max(axis=0)
-        n_knots = min(KNOTS, MOST_HINGES // max(X.shape[1], 1) - 1)
+        most = MOST_HINGES if training.n_outputs == 1 else MOST_HINGES_LABELS // training.n_outputs
+        n_knots = min(KNOTS, most // max(X.shape[1], 1) - 1)
         feature, knot = [], []
         for j in range(X.shape[1]):
             # The first hinge, at the smallest value, is the line itself.
