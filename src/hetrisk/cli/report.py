@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 
@@ -27,6 +28,8 @@ The page is one file, needs no network, and never holds a row of the data.
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 def report(model: Path, out: Path | None, title: str | None, force: bool, as_json: bool) -> None:
     """Write the page that explains the model in the file MODEL."""
+    if not model.name:  # "." and "" are folders, whatever stands in them
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(model))
     out = out or model.with_suffix(".html")
     check_outputs({"--out": out}, model)
     may_replace(out, force)
