@@ -18,12 +18,13 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hetrisk.core.backtest.adaptation import LEAST_ROWS, adapt
+from hetrisk.blocks import Blocks
+from hetrisk.core.backtest.adaptation import LEAST_ROWS, Adaptation, adapt
 from hetrisk.core.backtest.decision import Outcome, decide
 from hetrisk.core.backtest.foretell import half_width
 from hetrisk.core.backtest.prepare import Prepared, prepare
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.predictor import Inputs, Predictor
+from hetrisk.core.predictor import Inputs
 from hetrisk.estimators.candidates import EstimatorPart, candidates_for, plain_alone
 from hetrisk.estimators.running import runner
 from hetrisk.estimators.sheet import Sheet, check_weight
@@ -97,7 +98,7 @@ class _Backtest(BaseEstimator, ABC):
         self.environment_levels_ = np.asarray(sheet.levels, dtype=object)
         label = None if sheet.time_column is None else sheet.time_column.label
         prepared = prepare(source, self._n_outputs, sheet.levels, label, self.gap)
-        self.adaptation_ = None
+        self.adaptation_: Adaptation | None = None
         why = self._too_few(prepared)
         if why:
             warnings.warn(why, TooFewEnvironmentsWarning, stacklevel=2)
@@ -155,6 +156,13 @@ class _Backtest(BaseEstimator, ABC):
         if own and len(single) == 1:
             self.best_estimator_ = single[0].estimator  # type: ignore[attr-defined]
 
+    def _predicted(self, X: Any) -> FloatArray:
+        """(n, K) predictions for the rows of a table, or of blocks."""
+        check_is_fitted(self, "ranking_")
+        if isinstance(X, Blocks):
+            return self._sheet.predicted(X, self._predictor)
+        return self._predictor.predict(self._inputs(X))
+
     def _inputs(self, X: Any) -> Inputs:
         check_is_fitted(self, "ranking_")
         return self._sheet.inputs(self, X, needs_time=self._predictor.needs_time)
@@ -181,7 +189,12 @@ class _Backtest(BaseEstimator, ABC):
     def _n_outputs(self) -> int: ...
 
     @abstractmethod
-    def _codes(self, y: Any) -> FloatArray: ...
+    def _codes(self, y: Any) -> FloatArray:
+        """(n,) numbers, or codes of the classes, which this finds."""
+
+    @abstractmethod
+    def _encoded(self, blocks: Blocks) -> Blocks:
+        """The same for blocks."""
 
 
 class BacktestRegressor(RegressorMixin, _Backtest):
@@ -254,13 +267,12 @@ class BacktestRegressor(RegressorMixin, _Backtest):
             raise ValueError(f"y contains NaN or infinity: row {bad} holds {numbers[bad]}.")
         return numbers
 
+    def _encoded(self, blocks: Blocks) -> Blocks:
+        return blocks
+
     def predict(self, X: Any) -> FloatArray:
         """(n,) predictions."""
-        return self._predictor_checked().predict(self._inputs(X))[:, 0]
-
-    def _predictor_checked(self) -> Predictor:
-        check_is_fitted(self, "ranking_")
-        return self._predictor
+        return self._predicted(X)[:, 0]
 
     def predict_interval(self, X: Any, level: float = 0.9) -> FloatArray:
         """(n, 2) lower and upper ends of intervals for the target.
@@ -327,10 +339,15 @@ class BacktestClassifier(ClassifierMixin, _Backtest):
             )
         return codes.astype(np.float64)
 
+    def _encoded(self, blocks: Blocks) -> Blocks:
+        self.classes_ = blocks.labels()
+        if len(self.classes_) < 2:
+            raise ValueError("Classifier can't train when only one class is present in the blocks.")
+        return blocks.encoded(self.classes_)
+
     def predict_proba(self, X: Any) -> FloatArray:
         """(n, K) probabilities of the classes."""
-        check_is_fitted(self, "ranking_")
-        p = self._predictor.predict(self._inputs(X))
+        p = self._predicted(X)
         return p / p.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:

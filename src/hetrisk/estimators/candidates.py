@@ -23,7 +23,8 @@ from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.predictor import Inputs, Part
 from hetrisk.estimators.trees import Trees, TreesOnSplines
 
-BUILT_IN: dict[str, type[Candidate]] = {c.name: c for c in (*LINEAR, Trees, TreesOnSplines)}
+_TREES: tuple[type[Candidate], ...] = (Trees, TreesOnSplines)
+BUILT_IN: dict[str, type[Candidate]] = {c.name: c for c in LINEAR + _TREES}
 
 
 def candidates_for(spec: Any, layout: Layout, labels: bool, seed: Any) -> list[Candidate]:
@@ -157,7 +158,7 @@ def plain_alone(problem: Problem, candidates: list[Candidate], run: Run) -> Outc
     )
     training = partial(training_of_rows, rows, fold, problem.n_outputs)
     folded = Problem(training, replace(rows, cell=fold), problem.n_outputs, n_folds)
-    outcome = decide(folded, splits, candidates, 0.0, run, None, [], only_plain=True)
+    outcome = decide(folded, splits, candidates, 0.0, run, None, "", only_plain=True)
     predictor, members = refit(problem, candidates[:1], np.ones(1))
     forecast = replace(outcome.forecast, n_environments=0)
     return replace(outcome, forecast=forecast, predictor=predictor, members=members)

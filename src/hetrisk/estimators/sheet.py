@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.core.numerics.rows import FloatArray, IntArray
-from hetrisk.core.predictor import Inputs
+from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.tables import TableEncoder
 from hetrisk.tables.time import TimeColumn, read_environment, read_time
 
@@ -65,6 +65,12 @@ class Sheet(ABC):
     @abstractmethod
     def source(self, model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int]:
         """Read X; return rows whose ``aside`` holds time and environment, and their number."""
+
+    def predicted(self, X: Blocks, predictor: Predictor) -> FloatArray:
+        """(n, K) predictions for the rows of blocks, block by block."""
+        raise ValueError(
+            "the model was fitted to a table in memory: predict needs one, not blocks."
+        )
 
     @abstractmethod
     def inputs(self, model: Any, X: Any, needs_time: bool) -> Inputs:

@@ -147,7 +147,9 @@ def as_part(model: Any, columns: IntArray, edges: list[FloatArray]) -> TreesPart
             leaf = table["is_leaf"].astype(bool)
             feature = np.where(leaf, 0, table["feature_idx"])
             # A threshold between bins k and k + 1 is the cut after bin k.
-            cut = start_of[feature] + np.floor(np.where(leaf, 0, table["num_threshold"])).astype(int)
+            cut = start_of[feature] + np.floor(np.where(leaf, 0, table["num_threshold"])).astype(
+                int
+            )
             here = start + np.arange(len(table))
             nodes.append(
                 (
@@ -163,9 +165,14 @@ def as_part(model: Any, columns: IntArray, edges: list[FloatArray]) -> TreesPart
             output.append(k)
             depth = max(depth, int(table["depth"].max()))
             start += len(table)
-    arrays = [np.concatenate(column) for column in zip(*nodes, strict=True)]
+    of = [np.concatenate(column) for column in zip(*nodes, strict=True)]
     return TreesPart(
-        *arrays,
+        feature=of[0],
+        threshold=of[1],
+        left=of[2],
+        right=of[3],
+        missing_left=of[4],
+        value=of[5],
         root=np.array(root, dtype=np.int64),
         output=np.array(output, dtype=np.int64),
         base=np.ravel(model._baseline_prediction).astype(np.float64),

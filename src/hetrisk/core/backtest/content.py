@@ -20,7 +20,8 @@ _SECOND: Constant[np.uint64] = np.uint64(0x94D049BB133111EB)
 def _mixed(key: np.ndarray) -> np.ndarray:
     key = (key ^ (key >> np.uint64(30))) * _FIRST
     key = (key ^ (key >> np.uint64(27))) * _SECOND
-    return key ^ (key >> np.uint64(31))
+    mixed: np.ndarray = key ^ (key >> np.uint64(31))
+    return mixed
 
 
 def _ranks(x: FloatArray) -> np.ndarray:

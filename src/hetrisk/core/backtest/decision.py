@@ -107,7 +107,7 @@ def decide(
 
 def name_of(names: Sequence[str], weight: FloatArray) -> str:
     """Return ``trees``, or ``0.7 trees + 0.3 ridge``: the largest weight first."""
-    order = [k for k in np.argsort(-weight, kind="stable") if weight[k] > 0]
+    order = [int(k) for k in np.argsort(-weight, kind="stable") if weight[k] > 0]
     if len(order) == 1:
         return names[order[0]]
     return " + ".join(f"{weight[k]:.1f} {names[k]}" for k in order)

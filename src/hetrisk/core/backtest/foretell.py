@@ -135,4 +135,5 @@ def half_width(table: FloatArray, level: float, horizon: FloatArray) -> FloatArr
         at_level = held[:, -1] * wanted / z[-1]
     else:
         at_level = np.array([np.interp(wanted, z, line) for line in held])
-    return np.interp(horizon, horizons, at_level)
+    widths: FloatArray = np.interp(horizon, horizons, at_level)
+    return widths

@@ -91,9 +91,7 @@ def _binary(A: FloatArray, y: FloatArray, weight: FloatArray, penalty: FloatArra
     return beta
 
 
-def _several(
-    A: FloatArray, hot: FloatArray, weight: FloatArray, penalty: FloatArray
-) -> FloatArray:
+def _several(A: FloatArray, hot: FloatArray, weight: FloatArray, penalty: FloatArray) -> FloatArray:
     """(q, K) slopes of more than two classes, by a quasi-Newton method."""
     shape = (A.shape[1], hot.shape[1])
     # On columns of unit curvature the steps are few.

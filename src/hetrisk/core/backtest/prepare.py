@@ -138,6 +138,11 @@ class _Count:
         return _Totals(np.asarray(rows.weight.sum()), rows.weight @ Z)
 
 
+def _summed(place: IntArray, weight: FloatArray, size: int) -> FloatArray:
+    """(size,) sums of weights by place."""
+    return np.bincount(place, weight, size).astype(np.float64)
+
+
 @dataclass(frozen=True)
 class _Times:
     """Distinct times and the weight of each; merged they stay sorted."""
@@ -149,7 +154,7 @@ class _Times:
         value = np.concatenate([self.value, other.value])
         weight = np.concatenate([self.weight, other.weight])
         distinct, place = np.unique(value, return_inverse=True)
-        return _Times(distinct, np.bincount(place, weight, len(distinct)))
+        return _Times(distinct, _summed(place, weight, len(distinct)))
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,7 @@ class _TimesOf:
             bins = np.ceil((time - self.low) / (self.high - self.low) * MOST_TIMES)
             time = self.low + bins / MOST_TIMES * (self.high - self.low)
         value, place = np.unique(time, return_inverse=True)
-        return _Times(value, np.bincount(place, weight, len(value)))
+        return _Times(value, _summed(place, weight, len(value)))
 
 
 @dataclass(frozen=True)
@@ -189,7 +194,7 @@ def _ends(rows: Rows) -> _Ends:
 
 def _periods(source: RowSource) -> Periods:
     ends = source.sum(_ends)
-    times = source.sum(_Some(MOST_TIMES))
+    times: _Times = source.sum(_Some(MOST_TIMES))
     if len(times.value) > MOST_TIMES:
         times = source.sum(_TimesOf(ends.low, ends.high))
     return merge_periods(times.value, times.weight)

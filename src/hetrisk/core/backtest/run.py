@@ -173,6 +173,6 @@ def refit(
 ) -> tuple[Predictor, tuple[tuple[Part, ...], ...]]:
     """Fit the members of a mixture to all rows."""
     training = problem.training(np.ones(problem.n_cells, dtype=bool))
-    used = np.flatnonzero(weight > 0)
+    used = np.flatnonzero(weight > 0).tolist()
     members = tuple(candidates[k].fit(training) for k in used)
     return Predictor(members, weight[used], problem.link), members

@@ -49,9 +49,10 @@ def combine(cells: Moments, scale: FloatArray) -> Pooled:
 def within(cells: Moments, scale: FloatArray, period: IntArray) -> Pooled:
     """Moments about the mean of each period: a level each is taken out."""
     parts = [combine(cells, np.where(period == p, scale, 0.0)) for p in np.unique(period)]
-    total = sum(p.weight for p in parts) or 1.0
-    covariance = sum(p.weight * p.covariance for p in parts) / total
-    mean = sum(p.weight * p.mean for p in parts) / total
+    weight = np.array([p.weight for p in parts])
+    total = float(weight.sum()) or 1.0
+    covariance = np.tensordot(weight, np.array([p.covariance for p in parts]), axes=1) / total
+    mean = weight @ np.array([p.mean for p in parts]) / total
     return Pooled(total, mean, covariance)
 
 
