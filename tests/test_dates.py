@@ -6,11 +6,11 @@ import decimal
 import numpy as np
 import pandas as pd
 import pytest
+from hetrisk.estimators.side_information import read_side
 
 from hetrisk import HRMRegressor
 from hetrisk.blocks.aside import described, side_numbers
 from hetrisk.columns.dates import DATE_FORMATS, forms_of, plain, text_days
-from hetrisk.estimators.side_information import read_side
 from hetrisk.tables.cells import TextCells
 from hetrisk.tables.inference import understand
 

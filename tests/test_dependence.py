@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from hetrisk.core.paper.stability import quadratics_from_moments
+from hetrisk.core.paper.thresholds import GATE_THRESHOLDS
 from scipy import stats
 
 from hetrisk.core.numerics.dependence import (
@@ -14,8 +16,6 @@ from hetrisk.core.numerics.dependence import (
 )
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
-from hetrisk.core.paper.stability import quadratics_from_moments
-from hetrisk.core.paper.thresholds import GATE_THRESHOLDS
 
 
 def system(seed, spreads, sizes=(1000, 300), n_causes=4):

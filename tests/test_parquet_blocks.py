@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hetrisk import HRMClassifier
 from hetrisk.blocks import ArrayBlocks, ParquetBlocks, write_columns
 from hetrisk.columns import parquet as parquet_files
 from hetrisk.core.numerics.moments import moments
@@ -262,18 +261,6 @@ def test_classes_that_are_dates_may_be_of_any_unit(tmp_path, unit, held):
     classes = np.sort(days).astype(f"datetime64[{unit}]")
     coded = ParquetBlocks(tmp_path, target="t", features=["a"]).encoded(classes)
     assert coded.collect(lambda rows: rows.y).tolist() == [2.0, 0.0, 1.0]
-
-
-def test_labels_that_are_years_in_memory_are_found_in_files(tmp_path):
-    years = np.repeat(np.array(["2010", "2020"], dtype="datetime64[Y]"), 60)
-    X = np.random.default_rng(0).normal(size=(120, 2)) + years.astype(int)[:, None] / 10
-    table = pd.DataFrame(X, columns=["a", "b"])
-    model = HRMClassifier().fit(table, years, environments=np.arange(120) % 2)
-    table.assign(t=years.astype("datetime64[ns]")).to_parquet(tmp_path / "t.parquet")
-    far = ParquetBlocks(tmp_path, target="t", features=["a", "b"])
-    np.testing.assert_array_equal(
-        model.predict_environments(far), model.predict_environments(table, years)
-    )
 
 
 @pytest.mark.parametrize(

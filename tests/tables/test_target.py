@@ -65,7 +65,7 @@ def test_rows_without_a_target_are_left_out_with_a_note():
     found = target([1.5, None, 2.5, 3.5] * 5)
     assert found.known.sum() == 15
     assert len(found.values) == 15
-    assert "5 rows without a value left out" in str(found.notes[0])
+    assert "5 rows without a value left out" in str(found.notes[-1])
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ pa.array(pd.array([], dtype=pd.PeriodDtype("D")))
 SUFFIXES = (".parquet", ".pq", ".parq")
 STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 READ_BYTES = 1 << 18  # of a column at a time: without it, whole columns of a row group are held
+MOST_TEXT = 1 << 30  # bytes of text in a batch, once it is decoded
 FOOTER_THREADS = 8  # footers are small reads that wait on the disk, not on the processor
 
 
@@ -127,9 +128,11 @@ def _stamp(path: Path) -> tuple[int, int, int, int]:
     return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
 
-def _parquet_file(path: Path, place: str) -> pq.ParquetFile:
+def _parquet_file(path: Path, place: str, text: Sequence[str] = ()) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path, pre_buffer=False, buffer_size=READ_BYTES)
+        return pq.ParquetFile(
+            path, pre_buffer=False, buffer_size=READ_BYTES, read_dictionary=list(text)
+        )
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{place}: the file has vanished.") from error
     except (pa.ArrowException, OSError) as error:
@@ -229,7 +232,7 @@ def batches(
     chosen = range(len(part.group_rows)) if groups is None else groups
     chosen = [g for g in chosen if part.group_rows[g]]
     starts = np.concatenate([[0], np.cumsum(part.group_rows)]).astype(int)
-    with _parquet_file(part.path, part.place(0)) as file:
+    with _parquet_file(part.path, part.place(0), text_columns(part.schema)) as file:
         if _group_rows(file) != part.group_rows:
             raise ValueError(
                 f"file '{part.path}' has changed since it was opened: it had "
@@ -272,8 +275,9 @@ def _run_batches(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     try:
         for batch in file.iter_batches(batch_rows, run, columns=list(columns), use_threads=False):
-            check_values(batch, part.place(row))
-            yield row, batch
+            whole = decoded(batch, part.place(row), MOST_TEXT)
+            check_values(whole, part.place(row))
+            yield row, whole
             row += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{part.place(row)}: cannot be read ({line_of(error)}).") from error
@@ -372,8 +376,78 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
     What pandas noted in the file goes first: it may be broken, and Arrow reads it even where told
     to ignore it.
     """
-    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
+    plain = table.replace_schema_metadata(None)
+    try:
+        frame: pd.DataFrame = plain.to_pandas()
+    except (ValueError, OverflowError):  # dates no calendar has, or a category that is two
+        columns = {name: _series(plain.column(name), name) for name in plain.schema.names}
+        frame = pd.DataFrame(columns, columns=plain.schema.names)
     return frame
+
+
+def _series(column: pa.ChunkedArray, name: str) -> pd.Series:
+    """One column that may not be what its type says."""
+    if pa.types.is_dictionary(column.type):
+        chunks = [chunk.dictionary_decode() for chunk in column.chunks]
+        column = pa.chunked_array(chunks, type=column.type.value_type)
+    try:
+        values: pd.Series = column.to_pandas()
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"column {name!r} holds values out of range ({line_of(error)})."
+        ) from error
+    return values
+
+
+def decoded(table: pa.Table, place: str, limit: int) -> pa.Table:
+    """Return a table that was read with text as dictionaries, with the text itself.
+
+    Two texts of 20 MB take a few kilobytes in a file, and any number of gigabytes once every row
+    has its own: how much is found before it is decoded, and more than ``limit`` bytes are refused.
+    """
+    total = 0
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+            continue
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        total += sum(map(_text_bytes, chunks))
+        if total > limit:
+            raise ValueError(
+                f"{place}: column {name!r} holds more than {limit / 2**20:,.0f} MB of text."
+            )
+        plain = [chunk.dictionary_decode() for chunk in chunks]
+        whole = pa.chunked_array(plain, type=column.type.value_type)
+        at = table.schema.get_field_index(name)
+        value = whole if isinstance(table, pa.Table) else pa.concat_arrays(plain)
+        table = table.set_column(at, pa.field(name, column.type.value_type), value)
+    return table
+
+
+def first_texts(part: ParquetPart, rows: int) -> tuple[int, int]:
+    """Bytes of the text in the first rows of a file, found without decoding it, and its cells."""
+    names = text_columns(part.schema)
+    if not names:
+        return 0, 0
+    with _parquet_file(part.path, part.place(0), names) as file:
+        for batch in file.iter_batches(rows, columns=names, use_threads=False):
+            lengths = [_text_bytes(column) for column in batch.columns]
+            return sum(lengths), batch.num_rows * batch.num_columns
+    return 0, 0
+
+
+def _text_bytes(column: pa.Array) -> int:
+    """Bytes of the text that a dictionary stands for, row by row."""
+    lengths = pc.binary_length(column.dictionary).cast(pa.int64())
+    return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+
+
+def text_columns(schema: pa.Schema) -> list[str]:
+    """Columns of plain text, which are read as dictionaries first."""
+    return [field.name for field in schema if _is_text(field.type)]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in STRINGS)
 
 
 def line_of(error: BaseException) -> str:

@@ -256,8 +256,8 @@ class DateCells(_Measured):
     def levels(self) -> tuple[IntArray, list[str]]:
         """Return each distinct day, spelled as a date."""
         codes, distinct = pd.factorize(self.values, use_na_sentinel=True)
-        moments = pd.to_datetime(distinct, unit="D")
-        return codes.astype(np.int64), [iso(moment) for moment in moments]
+        moments = (np.asarray(distinct) * 86_400e6).round().astype("datetime64[us]")
+        return codes.astype(np.int64), [iso(pd.Timestamp(moment)) for moment in moments]
 
     def days(self, form: str) -> FloatArray:
         """Return the days; the format is that of text and does not matter here."""
@@ -313,7 +313,7 @@ def _object_cells(
     values = column.astype(object)
     kind = pd.api.types.infer_dtype(values, skipna=True)
     if kind in ("boolean", "integer", "floating", "decimal", "mixed-integer-float"):
-        numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        numbers = np.asarray([_float(value) for value in values], dtype=np.float64)
         return _declared(NumberCells(name, numbers), TRUTH if kind == "boolean" else NUMBER)
     if kind == "time":
         texts = [None if pd.isna(value) else value.isoformat() for value in values]
@@ -326,6 +326,15 @@ def _object_cells(
         return None
     spelled = [None if pd.isna(value) else str(value) for value in values]
     return TextCells(name, spelled, missing, decimal)
+
+
+def _float(value: Any) -> float:
+    if pd.isna(value):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return np.inf
 
 
 def _finite(values: FloatArray) -> FloatArray:

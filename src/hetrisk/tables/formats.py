@@ -14,17 +14,18 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError, needs, quoted
 from hetrisk.tables.frames import marked
 from hetrisk.tables.inputs import Contents, Input, unreadable
-from hetrisk.tables.parquet import checked_frame, read_parquet
+from hetrisk.tables.parquet import checked_frame, ends_as_parquet, read_parquet
 
 FOREIGN = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save it as .xlsx or CSV",
-    b"BZh": "compressed with bzip2; only gzip is read",
+    **{b"BZh%d1AY&SY" % n: "compressed with bzip2; only gzip is read" for n in range(1, 10)},
     b"\xfd7zXZ": "compressed with xz; only gzip is read",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; only gzip is read",
     b"\x89HDF": "an HDF5 file; save the table as CSV or Parquet",
@@ -35,6 +36,8 @@ FOREIGN = {
     b"\x80\x04": "a pickle; save the table as CSV or Parquet",
     b"\x80\x05": "a pickle; save the table as CSV or Parquet",
 }
+CELL_BYTES = 100  # of one cell of a sheet, about
+LAST_ROW = 1 << 20  # of a sheet, as Excel has them
 _SPACE = "\ufeff \t\r\n"
 Reader = Callable[[Input], Contents]
 
@@ -42,9 +45,9 @@ Reader = Callable[[Input], Contents]
 def reader_of(source: Input) -> Reader | None:
     """Return what reads the input's format; None for text in lines."""
     start = source.start
-    if start.startswith(b"PAR1"):
+    if ends_as_parquet(source):
         return read_parquet
-    if start.startswith((b"ARROW1", b"FEA1")):
+    if start.startswith((b"ARROW1\0", b"FEA1")):
         return read_feather
     if start.startswith(b"PK\x03\x04"):
         return read_workbook
@@ -85,7 +88,7 @@ def read_workbook(source: Input) -> Contents:
             sheets = [sheet.title for sheet in book.worksheets]
             if not sheets:
                 raise TableError(f"{source.quoted} holds no sheet with cells")
-            lines = list(book.worksheets[0].iter_rows(values_only=True))
+            lines = _lines(book.worksheets[0].iter_rows(values_only=True), source)
             book.close()
     except TableError:
         raise
@@ -110,17 +113,37 @@ def _refuse_other_archives(source: Input) -> None:
         raise TableError(f"{source.quoted} does not fit in memory once it is unpacked")
 
 
-def _from_lines(lines: list[tuple[Any, ...]]) -> pd.DataFrame:
-    """Return the frame of a sheet: blank lines dropped, blank columns at the right cut off."""
-    lines = [line for line in lines if any(cell is not None for cell in line)]
+def _lines(rows: Iterator[tuple[Any, ...]], source: Input) -> list[dict[int, Any]]:
+    """Return the cells of each line that has any, by column: a sheet may be mostly nothing."""
+    lines, cells, blank = [], 0, 0
+    limit = inputs.memory_limit() // CELL_BYTES
+    for row in rows:
+        line = {i: cell for i, cell in enumerate(row) if cell is not None}
+        cells += len(line)
+        blank = 0 if line else blank + 1
+        if cells > limit or blank > LAST_ROW:
+            what = (
+                "does not fit in memory" if cells > limit else "has rows beyond the last of Excel"
+            )
+            raise TableError(f"{source.quoted} {what}")
+        if line:
+            lines.append(line)
+    width = len({i for line in lines for i in line})
+    if width * len(lines) > limit:
+        raise TableError(f"{source.quoted} does not fit in memory")
+    return lines
+
+
+def _from_lines(lines: list[dict[int, Any]]) -> pd.DataFrame:
+    """Return the frame of a sheet: blank lines and blank columns are dropped."""
     if not lines:
         return pd.DataFrame()
-    width = max(i + 1 for line in lines for i, cell in enumerate(line) if cell is not None)
-    padded = [(*line[:width], *(None,) * (width - len(line))) for line in lines]
-    names = ["" if name is None else str(name).strip() for name in padded[0]]
-    columns = zip(*padded[1:], strict=True) if len(padded) > 1 else ((),) * width
-    series = [pd.Series(list(column), dtype=object).infer_objects() for column in columns]
-    frame = pd.concat(series, axis=1) if series else pd.DataFrame()
+    used = sorted({i for line in lines for i in line})
+    names = [str(lines[0].get(i, "")).strip() for i in used]
+    series = [
+        pd.Series([line.get(i) for line in lines[1:]], dtype=object).infer_objects() for i in used
+    ]
+    frame = pd.concat(series, axis=1)
     frame.columns = pd.Index(names)
     return frame
 
@@ -159,7 +182,7 @@ def read_json(text: Iterator[str], source: Input) -> Contents:
     first = next((number, line) for number, line in lines if line.strip(_SPACE))
     if first[1].lstrip(_SPACE).startswith("["):
         whole = "".join([first[1], *(line for _, line in lines)])
-        return Contents(pd.DataFrame.from_records(_array(whole, source)))
+        return Contents(_framed(_array(whole, source), source))
     records = []
     for number, line in chain([first], lines):
         if line.strip():
@@ -167,7 +190,28 @@ def read_json(text: Iterator[str], source: Input) -> Contents:
             if not isinstance(record, dict):
                 raise TableError(f"{source.quoted}, line {number}: not a JSON object")
             records.append(record)
-    return Contents(pd.DataFrame.from_records(records))
+    return Contents(_framed(records, source))
+
+
+def _framed(records: list[dict[str, Any]], source: Input) -> pd.DataFrame:
+    try:
+        return pd.DataFrame.from_records(records)
+    except UnicodeEncodeError as error:
+        half = error.object[error.start : error.end]
+        raise TableError(f"{source.quoted} holds half a character, {quoted(half)}") from None
+    except OverflowError:  # integers of hundreds of digits beside others
+        names = dict.fromkeys(name for record in records for name in record)
+        columns = {n: np.asarray([r.get(n) for r in records], dtype=object) for n in names}
+        return pd.DataFrame(columns)
+
+
+def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, refusing one that says two things under one name."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        twice = next(name for name in record if [key for key, _ in pairs].count(name) > 1)
+        raise ValueError(f"{quoted(twice)} stands twice in one object")
+    return record
 
 
 def _array(text: str, source: Input) -> list[dict[str, Any]]:
@@ -180,7 +224,7 @@ def _array(text: str, source: Input) -> list[dict[str, Any]]:
 
 def _parsed(text: str, source: Input, line: int) -> Any:
     try:
-        return json.loads(text.lstrip("\ufeff"))
+        return json.loads(text.lstrip("\ufeff"), object_pairs_hook=_record)
     except json.JSONDecodeError as error:
         where = line + error.lineno - 1
         raise TableError(f"{source.quoted}, line {where}: not JSON ({error.msg})") from None

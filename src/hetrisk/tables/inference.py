@@ -35,6 +35,7 @@ from hetrisk.tables.notation import clock
 from hetrisk.tables.remedies import Remedy
 
 FEWEST_LEVEL_ROWS = 5  # a level in fewer rows shares a column with the other rare ones
+LONGEST_LEVEL = 1_000  # characters of a level: it names a column
 MOST_RARE = 10_000  # rare levels that are told from those never seen
 FEWEST_GAPS = 20  # missing values, and others, from which on it is worth a column which are missing
 FEW_LEVELS = 20  # text with no more distinct values is a category, however few its rows
@@ -354,6 +355,9 @@ def _category(cells: Cells, *, forced: bool = False) -> Decision:
         if np.isfinite(cells.numbers()).mean() > DISTINCT_SHARE:
             return LeftOut(cells.name, f"{reason}, or else", remedies.number(cells.name)), []
         return LeftOut(cells.name, reason), []
+    longest = max(map(len, levels))
+    if longest > LONGEST_LEVEL:
+        return LeftOut(cells.name, f"text of up to {longest:,} characters: free text"), []
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))
     order = sorted(range(len(levels)), key=levels.__getitem__)
     kept = [i for i in order if counts[i] >= FEWEST_LEVEL_ROWS]

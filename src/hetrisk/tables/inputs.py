@@ -18,7 +18,7 @@ from hetrisk.tables.errors import TableError, quoted
 from hetrisk.tables.inference import LeftOut
 
 STANDARD_INPUT = "-"
-MAGIC_BYTES = 8
+MAGIC_BYTES = 10
 MODEST_MEMORY = 4 * 2**30
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -112,10 +112,12 @@ def input_of(path: str | os.PathLike[str]) -> Input:
     """Return the input a path means; ``-`` is standard input, read whole."""
     if str(path) == STANDARD_INPUT:
         return _standard_input()
+    if not str(path):
+        raise TableError("the name of the file is empty")
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         raise TableError(f"{quoted(path.name)} is not a regular file")
-    return Input(path.name, path)
+    return Input(path.name or str(path), path)
 
 
 def _standard_input() -> Input:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from hetrisk.tables import inputs
@@ -18,12 +19,22 @@ if TYPE_CHECKING:
     from hetrisk.columns.parquet import ParquetPart
     from hetrisk.columns.schema import CommonSchema
 
-TEXT_BYTES = 64  # what a text of a few letters takes in a data frame
+TEXT_BYTES = 16  # what a text takes in a data frame beside its letters
+MEASURED_FILES, MEASURED_ROWS = 3, 1000
 
 
 def is_parquet(path: Path) -> bool:
     """Whether the path is a Parquet file, or a folder (of which only Parquet is read)."""
-    return path.is_dir() or (path.is_file() and Input(path.name, path).start.startswith(b"PAR1"))
+    return path.is_dir() or (path.is_file() and ends_as_parquet(Input(path.name, path)))
+
+
+def ends_as_parquet(source: Input) -> bool:
+    """Whether the input begins as Parquet does and is no text: a column may be called PAR1."""
+    if not source.start.startswith(b"PAR1"):
+        return False
+    with source.open() as file:
+        file.seek(-min(4, file.seek(0, 2)), 2)
+        return file.read() == b"PAR1" or b"\0" in source.start
 
 
 def is_large(path: Path) -> bool:
@@ -34,23 +45,40 @@ def is_large(path: Path) -> bool:
         parts = parquet_parts(path)
     except (ValueError, OSError):
         return False  # reading it will say what is missing or wrong
-    return decoded_bytes(parts) > inputs.memory_limit()
+    return _is_large(parts)
 
 
-def decoded_bytes(parts: list[ParquetPart]) -> int:
+def _is_large(parts: list[ParquetPart]) -> bool:
+    try:
+        return decoded_bytes(parts) > inputs.memory_limit()
+    except (ValueError, OSError):
+        return False
+
+
+def decoded_bytes(parts: list[ParquetPart]) -> float:
     """Bytes the table takes in memory, about.
 
     What a file says of itself is the size of its encoded columns: one with a few distinct values
-    is a hundred times larger once it is decoded.
+    is a hundred times larger once it is decoded. Text is measured on the first rows of some files.
     """
-    return sum(part.n_rows * sum(_width(f.type) for f in part.schema) for part in parts)
+    text = _text_width(parts)
+    return sum(part.n_rows * sum(_width(f.type, text) for f in part.schema) for part in parts)
 
 
-def _width(kind: Any) -> int:
+def _width(kind: Any, text: float) -> float:
     try:
         return max(8, int(kind.bit_width) // 8)  # numbers become float64
     except ValueError:  # text and lists have no fixed width
-        return TEXT_BYTES
+        return text
+
+
+def _text_width(parts: list[ParquetPart]) -> float:
+    """Bytes of a cell of text, on average, in the first rows of a few files."""
+    from hetrisk.columns import parquet as files
+
+    seen = [files.first_texts(p, MEASURED_ROWS) for p in parts[:: len(parts) // MEASURED_FILES + 1]]
+    held, cells = np.sum(seen, axis=0)
+    return TEXT_BYTES + float(held) / max(int(cells), 1)
 
 
 def parquet_parts(path: Path) -> list[ParquetPart]:
@@ -64,7 +92,9 @@ def parquet_parts(path: Path) -> list[ParquetPart]:
     try:
         return files.open_parts(files.parquet_paths(path))
     except FileNotFoundError:
-        raise TableError(f"{quoted(path.name)} is a folder without Parquet files") from None
+        raise TableError(
+            f"{quoted(path.name or str(path))} is a folder without Parquet files"
+        ) from None
     except ValueError as error:
         raise TableError(str(error)) from None
 
@@ -93,7 +123,9 @@ def read_parquet(source: Input) -> Contents:
     tables = []
     for part in parts:
         try:
-            table = pq.ParquetFile(part.path).read()
+            text = files.text_columns(part.schema)
+            table = pq.ParquetFile(part.path, read_dictionary=text).read()
+            table = files.decoded(table, part.place(0), inputs.memory_limit())
             files.check_stamp(part)
             files.check_values(table, part.place(0))
             tables.append(common.conform(table))
@@ -123,7 +155,7 @@ def _frame(table: pa.Table, source: Input) -> pd.DataFrame:
 
     try:
         return files.frame_of(table)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, ValueError) as error:
         raise unreadable(source, "table", error) from None
 
 
@@ -133,8 +165,14 @@ def _read_pipe(source: Input) -> pd.DataFrame:
         import pyarrow.parquet as pq
     except ImportError:
         raise needs("reading Parquet", "pyarrow", "parquet") from None
+    from hetrisk.columns import parquet as files
+
     try:
-        table = pq.ParquetFile(source.open()).read()
+        text = files.text_columns(pq.read_schema(source.open()))
+        table = pq.ParquetFile(source.open(), read_dictionary=text).read()
+        table = files.decoded(table, source.quoted, inputs.memory_limit())
     except (pa.ArrowException, OSError) as error:
         raise unreadable(source, "Parquet file", error) from None
+    except ValueError as error:
+        raise TableError(str(error)) from error
     return checked_frame(table, source)

@@ -33,6 +33,7 @@ from hetrisk.tables.text import (
     frames,
     header_notes,
     layout_of,
+    swelling,
     unpacked_bytes,
 )
 
@@ -68,7 +69,7 @@ def is_large_text(path: Path) -> bool:
     try:
         if not source.start or reader_of(source) is not None:
             return False
-        limit = inputs.memory_limit()
+        limit = int(inputs.memory_limit() / swelling(source))
         return unpacked_bytes(source, limit) > limit and not begins_as_json(source, "latin-1")
     except TableError:
         return False  # reading it will say what is wrong

@@ -32,7 +32,13 @@ CHUNK = 1 << 20
 SNIFFED_LINES = 50
 LONGEST_FIRST_LINE = 1 << 20
 _OF_WIDE = ("utf-16", "utf-32")  # encodings that begin with a mark; latin-1 is no guess for these
-_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# The longer marks first: one of UTF-32 begins as one of UTF-16 does.
+_WIDE = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ def layout_of(source: Input, encoding: str, delimiter: str | None) -> Layout:
     ``encoding`` is one that `checked_encoding` returned.
     """
     notes: tuple[str, ...] = ()
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
+        raise TableError(f"fields are separated by one ASCII character; got {quoted(delimiter)}")
     if delimiter is None:
         delimiter = _delimiter(source, encoding)
         if delimiter != ",":
@@ -104,6 +112,22 @@ def unpacked_bytes(source: Input, most: int) -> int:
     return total
 
 
+def swelling(source: Input) -> float:
+    """How many times as much memory a text takes once it is a table, measured on its first rows."""
+    with source.unpacked() as file:
+        sample = file.read(CHUNK).decode("latin-1")
+    lines = sample.splitlines(keepends=True)
+    text = "".join(lines[:-1] or lines)
+    mark = max(DELIMITERS, key=lines[0].count) if lines else ","
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text), sep=mark, dtype=str, na_filter=False, on_bad_lines="skip"
+        )
+    except (ValueError, csv.Error):  # reading all of it will say what is wrong
+        return 1.0
+    return max(1.0, float(frame.memory_usage(deep=True).sum()) / max(len(text), 1))
+
+
 def looks_headerless(names: list[str]) -> bool:
     """Whether the names of the columns look like a row of data: most of them are numbers.
 
@@ -137,8 +161,9 @@ def checked_encoding(source: Input, encoding: str, limit: float = math.inf) -> s
 
     More than ``limit`` bytes of text are refused as soon as they have been seen.
     """
-    wide = source.start.startswith(_WIDE) or _unpacked_start(source).startswith(_WIDE)
-    encoding = "utf-16" if wide else encoding
+    start = _unpacked_start(source)
+    wide = next((name for mark, name in _WIDE.items() if start.startswith(mark)), "")
+    encoding = wide or encoding
     try:
         decoder = codecs.getincrementaldecoder(encoding)()
     except LookupError:
@@ -276,8 +301,13 @@ def _records(text: TextIO, delimiter: str, source: Input) -> Iterator[tuple[int,
 
 def _plain(error: csv.Error) -> str:
     words = str(error)
-    if "unexpected end of data" in words or "field larger" in words:
+    if "unexpected end of data" in words:
         return "a quotation mark is opened and never closed"
+    if "field larger" in words:
+        return (
+            f"a field of more than {csv.field_size_limit():,} characters, as where a quotation "
+            "mark is opened and never closed"
+        )
     if "expected after" in words:
         return "text follows a closing quotation mark"
     return words
