@@ -154,7 +154,12 @@ def faults(
         fitted(again, told, X.iloc[order], y[order], None if weight is None else weight[order])
         if not close(answer(again), found, y):
             return "rows in another order give another model"
-    return stored(model, known, answer) if hasattr(model, "predictor_") else ""
+    if not hasattr(model, "predictor_"):
+        return ""
+    wrong = stored(model, known, answer)
+    if not wrong and type(model).__name__.startswith("Backtest"):
+        return adapted(model, known, y, answer)
+    return wrong
 
 
 def stored(model: Any, known: pd.DataFrame, answer: Any) -> str:
@@ -165,7 +170,23 @@ def stored(model: Any, known: pd.DataFrame, answer: Any) -> str:
     again = modelfile.loads(data)
     if not np.allclose(answer(again), answer(model), rtol=1e-12, atol=0):
         return "a model file predicts something else"
+    if getattr(model, "quantiles_", None) is not None:
+        ends = model.predict_interval(known, 0.8)
+        if not (np.isfinite(ends).all() and (ends[:, 0] <= ends[:, 1]).all()):
+            return "an interval is not one"
+        if not np.allclose(again.predict_interval(known, 0.8), ends, rtol=1e-12, atol=0):
+            return "a model file has other intervals"
     return "" if modelfile.dumps(again) == data else "a model file is written in two ways"
+
+
+def adapted(model: Any, known: pd.DataFrame, y: np.ndarray, answer: Any) -> str:
+    """Say what is wrong with the model moved by a few of its own rows."""
+    if len(known) < 5 or len(known) != len(y) or model.forecast_.n_environments == 0:
+        return ""
+    moved = model.adapt(known.iloc[:20], y[:20])
+    if not np.isfinite(answer(moved)).all():
+        return "an adapted model predicts what is not finite"
+    return stored(moved, known, answer)
 
 
 def close(a: np.ndarray, b: np.ndarray, y: np.ndarray) -> bool:
