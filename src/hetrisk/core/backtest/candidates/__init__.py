@@ -3,10 +3,12 @@
 from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.candidates.constant import Constant
 from hetrisk.core.backtest.candidates.level import Level
+from hetrisk.core.backtest.candidates.levels import Levels
 from hetrisk.core.backtest.candidates.plain import Plain, PlainAtLevel
 from hetrisk.core.backtest.candidates.recent import Recent
 from hetrisk.core.backtest.candidates.ridge import Ridge
 from hetrisk.core.backtest.candidates.splines import Splines
+from hetrisk.core.backtest.candidates.stable import Stable
 from hetrisk.core.backtest.candidates.trend import Trend
 from hetrisk.core.backtest.candidates.within import Within
 
@@ -23,5 +25,7 @@ LINEAR: tuple[type[Candidate], ...] = (
     Trend,
     Recent,
     Within,
+    Levels,
     Splines,
+    Stable,
 )

@@ -1,0 +1,39 @@
+"""Stable columns: least squares or logistic regression on those that leave no environment worse."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hetrisk.core.backtest.candidates.base import Candidate
+from hetrisk.core.backtest.cells import cell_moments
+from hetrisk.core.backtest.training import Training
+from hetrisk.core.numerics.moments import Moments
+from hetrisk.core.predictor import Part
+from hetrisk.core.stable.decision import stable_columns
+
+REACH = 1.0  # that of the backtest's default: the worst environment seen
+
+
+class Stable(Candidate):
+    """Plain on the columns whose relation to the target is the same in all environments."""
+
+    name, words = "stable", "the plain model on its stable columns"
+    needs_rows = True
+
+    def fit(self, training: Training) -> tuple[Part, ...]:
+        """See `Candidate.fit`."""
+        return (training.fit(columns=stable_columns(*_moments(training))),)
+
+
+def _moments(training: Training) -> tuple[Moments, float, None, int]:
+    """Moments of (x, y) in the cells learned from, y as zeros and ones but for numbers."""
+    rows, K = training.rows, training.n_outputs
+    targets = rows.y[:, None]
+    if K > 1:
+        targets = np.equal.outer(rows.y, np.arange(1, K)).astype(np.float64)
+    Z = np.column_stack([rows.X, targets])
+    centre = rows.weight @ Z / rows.weight.sum()
+    held = np.unique(rows.cell)
+    cell = np.searchsorted(held, rows.cell)
+    moments = cell_moments(Z - centre, rows.weight, cell, len(held), centre)
+    return moments, REACH, None, targets.shape[1]
