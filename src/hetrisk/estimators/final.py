@@ -27,11 +27,11 @@ def plain_fit(
 ) -> tuple[FloatArray, FloatArray]:
     """Least squares or logistic regression on some columns, the others at zero.
 
-    Labels get the penalty scikit-learn has by default, ``C = 1`` on standardised features: half the squared
-    coefficients, not the intercept's, against the sum of the log losses. It vanishes as rows are
-    added, and keeps labels that can be separated finite. All rows are one, whatever environments
-    they carry. Where there are no more rows than columns, numbers get a ridge chosen by
-    cross-validation.
+    Labels get the penalty scikit-learn has by default, ``C = 1`` on standardised features: half the
+    squared coefficients, not the intercept's, against the sum of the log losses. It vanishes as
+    rows are added, and keeps labels that can be separated finite. All rows are one, whatever
+    environments they carry. Where there are no more rows than columns, numbers get a ridge chosen
+    by cross-validation.
     """
     if family.closed_form and few_rows(rows, columns):
         m = rows.sum(moments)

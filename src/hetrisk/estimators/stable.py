@@ -26,11 +26,12 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from hetrisk.blocks import ArrayBlocks, Blocks, as_blocks as as_far_blocks, is_out_of_core
+from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
+from hetrisk.blocks import as_blocks as as_far_blocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.environments.memberships import Memberships
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.predictor import IDENTITY, SOFTMAX, Inputs, LinearPart, Predictor, single
 from hetrisk.core.records import Records
 from hetrisk.core.result import ColumnEvidence
@@ -180,7 +181,7 @@ class _Stable(BaseEstimator, ABC):
         self.final_estimator_ = fit_estimator(self.final_estimator, sample, self.support_, target)
         self.predictor_ = None
         for name in ("coef_", "intercept_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def _keep_environments(self, rows: Blocks, standard: Blocks, found: Found) -> None:
         d = rows.n_features
@@ -394,7 +395,7 @@ class StableSelector(SelectorMixin, TransformerMixin, BaseEstimator):
         self.estimator_.fit(X, y, environments=environments, sample_weight=sample_weight)
         fitted = vars(self.estimator_)
         for name in (*_SHARED, "feature_names_in_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
             if name in fitted:
                 setattr(self, name, fitted[name])
         return self
@@ -434,7 +435,8 @@ def _predictor(coef: FloatArray, intercept: FloatArray, link: str) -> Predictor:
     return single(LinearPart(coef.T.copy(), intercept, np.zeros(len(intercept))), link=link)
 
 
-def _predicted(X: FloatArray, predictor: Predictor) -> FloatArray:
+def _predicted(X: FloatArray, predictor: Predictor | None) -> FloatArray:
+    assert predictor is not None  # asked for only where no estimator of the user's was chosen
     return predictor.predict(Inputs(X))
 
 

@@ -25,7 +25,7 @@ _GRAIN: Constant[float] = 2.0**-20
 
 
 def keys(rows: Rows) -> np.ndarray:
-    """(n,) 64-bit hash of standardised features and target; the order of columns is of no account."""
+    """(n,) 64-bit hash of standardised features and target, whatever the order of the columns."""
     key = np.zeros(len(rows), dtype=np.uint64)
     # Symmetric functions of the columns, so that none has a place.
     for values in (rows.y, rows.X.sum(axis=1), np.einsum("ij,ij->i", rows.X, rows.X)):

@@ -21,7 +21,7 @@ from hetrisk.core.numerics.rows import FloatArray, IntArray
 # Rows for each coefficient that environments must hold on average, or they are merged. Half of it
 # lets the worst of many small environments be a matter of chance.
 ROWS_A_COEFFICIENT = 20.0
-# Rows a coefficient below which a fit has more variance than the noise: the thinner join the others.
+# Rows a coefficient below which a fit has more variance than the noise: such levels are joined.
 LEAST_ROWS = 2.0
 MOST_MERGED: Budget[int] = 8  # environments made by merging
 

@@ -128,7 +128,10 @@ def decide(
     if regret <= 0.0:
         return nothing
     least = SHARE_LEFT * regret
-    settled: Callable[[Regressions], bool] = lambda fit: bool(fit.losses().regret <= least)
+
+    def settled(fit: Regressions) -> bool:
+        return bool(fit.losses().regret <= least)
+
     met = [Regressions.on(sums, c) for c in candidates] if candidates else _paths(full, free)
     likely = [fit for fit in _by_cost(met) if settled(fit)]
     proposed = _cheapest(likely, [] if candidates else free, settled)
@@ -156,9 +159,9 @@ def decide(
             return replace(weighed, support=proposed.support, why=PAYS)
 
         # 5. Or if y is left one regression everywhere, and it is the columns that moved.
-        same: Callable[[Regressions], bool] = lambda fit: (
-            settled(fit) and evidence.slopes(fit.support) > level
-        )
+        def same(fit: Regressions) -> bool:
+            return settled(fit) and evidence.slopes(fit.support) > level
+
         one = _cheapest(likely, free, same)
         if one is not None:
             return _moved(one, full, free, evidence, settled, level, weighed)
@@ -166,7 +169,7 @@ def decide(
 
 
 def _paths(full: Regressions, free: list[IntArray]) -> list[Regressions]:
-    """Sets met when groups are left out one by one, the least of error and weighted regret first."""
+    """Sets met when groups are left out one by one, for least error and weighted regret."""
     met: dict[bytes, Regressions] = {}
     for weight in WEIGHTS:
         fit, left = full, list(free)
@@ -212,7 +215,7 @@ def _moved(
     level: float,
     weighed: Decision,
 ) -> Decision:
-    """Columns that are themselves another leave; those that are not return, if that does no harm."""
+    """Columns that are themselves another leave; the others return, if that does no harm."""
     p_columns = weighed.p_columns.copy()
     while True:
         out = [columns for columns in free if not fit.support[columns].any()]

@@ -141,7 +141,7 @@ class Regressions:
 def _corrected(
     gram: FloatArray, coef: FloatArray, leverage: FloatArray, rss: FloatArray, size: int
 ) -> Losses:
-    p, t = coef.shape
+    t = coef.shape[1]
     rows = gram[:, 0, 0]
     residual = np.concatenate([-coef, np.eye(t)])
     square = np.einsum("qt,kqp,pt->k", residual, gram, residual)
@@ -165,6 +165,6 @@ def standard_sums(moments: Moments, n_targets: int = 1) -> FloatArray:
     mean = np.concatenate(
         [np.ones((len(moments.weight), 1)), (moments.mean - pooled.mean) * scale], axis=1
     )
-    sums = moments.weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
+    sums: FloatArray = moments.weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
     sums[:, 1:, 1:] += moments.scatter * scale[:, None] * scale
     return sums
