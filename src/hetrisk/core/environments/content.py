@@ -93,4 +93,5 @@ def _joined(first: FloatArray | None, second: FloatArray | None) -> FloatArray |
 def _mixed(key: np.ndarray) -> np.ndarray:
     key = (key ^ (key >> np.uint64(30))) * _MIX[0]
     key = (key ^ (key >> np.uint64(27))) * _MIX[1]
-    return key ^ (key >> np.uint64(31))
+    mixed: np.ndarray = key ^ (key >> np.uint64(31))
+    return mixed

@@ -53,10 +53,11 @@ class Design:
         flat = weight @ self.products
         gram[..., self.upper[0], self.upper[1]] = flat
         gram[..., self.upper[1], self.upper[0]] = flat
-        size = np.maximum(np.einsum("...ii->...i", gram), TINY)
-        gram[..., np.arange(p), np.arange(p)] = size + NEARLY_SINGULAR * size[..., :1]
-        coef: FloatArray = np.linalg.solve(gram, (target @ self.Z)[..., None])[..., 0]
-        return coef
+        diagonal = np.arange(p)
+        size = np.maximum(gram[..., diagonal, diagonal], TINY)
+        gram[..., diagonal, diagonal] = size + NEARLY_SINGULAR * size[..., :1]
+        coef = np.linalg.solve(gram, (target @ self.Z)[..., None])[..., 0]
+        return np.asarray(coef, dtype=np.float64)
 
 
 @dataclass(frozen=True)
