@@ -15,7 +15,7 @@ from hetrisk.blocks import ArrayBlocks, Blocks, DaskBlocks, ParquetBlocks, as_bl
 from hetrisk.blocks.base import codes_in
 from hetrisk.blocks.sampling import content
 from hetrisk.blocks.stream import in_order, read_ahead
-from hetrisk.blocks.weights import WeightScale, normalised
+from hetrisk.blocks.weights import WeightScale, as_counts
 from hetrisk.columns.sampling import chosen_rows
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
@@ -30,7 +30,7 @@ def table(n: int, seed: int = 0) -> pd.DataFrame:
         rng.normal(size=(n, 3)) * [1.0, 5.0, 0.1] + [0.0, 1e3, -3.0], columns=NAMES
     )
     frame["y"] = frame["a"] - 2 * frame["c"] + rng.normal(size=n)
-    frame["w"] = normalised(rng.uniform(0.5, 2.0, size=n))
+    frame["w"] = rng.uniform(0.5, 2.0, size=n)
     frame["place"] = rng.choice(["north", "south", "west"], size=n)
     return frame
 
@@ -259,11 +259,17 @@ def test_chosen_rows_are_uniform():
 
 
 @given(st.lists(st.floats(0, 1e300), min_size=2, max_size=20), st.integers(1, 19))
-def test_weights_have_a_mean_of_one_however_they_are_split(weights, cut):
+def test_weights_are_counts_however_they_are_split(weights, cut):
     weight = np.asarray([*weights, 1.0])
     scale = WeightScale.of(weight[:cut]) + WeightScale.of(weight[cut:])
-    np.testing.assert_allclose(scale.scaled(weight), normalised(weight), rtol=1e-9, atol=1e-300)
-    assert normalised(weight).mean() == pytest.approx(1.0)
+    np.testing.assert_allclose(scale.scaled(weight), as_counts(weight), rtol=1e-9, atol=1e-300)
+
+
+def test_a_weight_of_two_is_a_row_twice_and_shares_are_brought_to_a_mean_of_one():
+    assert as_counts(np.array([2.0, 2.0, 0.0, 5.0])).tolist() == [2, 2, 0, 5]
+    assert as_counts(np.array([0.25, 0.5, 0.25, 0.0])).tolist() == [0.75, 1.5, 0.75, 0.0]
+    assert as_counts(np.array([1e-150, 1e-150])).tolist() == [1.0, 1.0]
+    assert as_counts(np.array([1e300, 1e300])).tolist() == [1.0, 1.0]
 
 
 def test_as_blocks_finds_the_home(tmp_path):

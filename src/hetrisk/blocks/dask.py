@@ -60,7 +60,7 @@ class DaskBlocks(Blocks):
     X : dask array (n, d) or dask dataframe of numbers.
     y : (n,) targets: a dask array or series with the same partitions (arrays with other chunks
         are rechunked), or an array in memory; None for rows to predict.
-    weight : (n,) sample weights of any size, as ``y``, or None for ones. Their mean is found in a
+    weight : (n,) sample weights of any size, as ``y``, or None for ones. Their sum is found in a
         pass over them (see `hetrisk.blocks.weights`).
     environments : (n,) labels or (n, K) responsibilities, as ``y``, or None.
     aside : (n, m) side information, as ``y``: a dask dataframe, series or array, or None.

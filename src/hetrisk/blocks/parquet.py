@@ -60,7 +60,7 @@ class ParquetBlocks(Blocks):
     features : names of the feature columns, in order; None for every other column that all files
         have, in whatever order, with types that meet (see `hetrisk.columns.schema`). A warning
         names the columns of some files that are left outside.
-    weight : name of a column of sample weights of any size, or None for ones. Their mean is found
+    weight : name of a column of sample weights of any size, or None for ones. Their sum is found
         in a pass over the column (see `hetrisk.blocks.weights`).
     environments : name of a column of environment labels, or None.
     aside : names of columns of side information: numbers, dates or categories, missing values

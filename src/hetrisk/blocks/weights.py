@@ -1,15 +1,19 @@
-"""Weights of rows: they count rows up to a scale, and that scale is a mean of one.
+"""Weights of rows: a weight of two is a row given twice.
 
-A row of weight two counts as two rows do; all weights together count as many rows as there are, so
-that only how they compare matters, whatever their size. Out of core the mean is found when the
-blocks are made, in one pass over the weights alone.
+Weights that sum to less than the rows that have one cannot be counts, and nor can those beyond
+1e100; of these only how they compare is meant, and they are brought to a mean of one over the rows
+that have one. Out of core the sum is found when the blocks are made, in one pass over the weights.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from hetrisk.core.numerics.rows import FloatArray
+
+LARGEST = 1e100  # of a count: squares of sums stay finite
 
 
 @dataclass(frozen=True)
@@ -20,28 +24,30 @@ class WeightScale:
     ----------
     largest : of the weights.
     share : their sum, divided by the largest: a sum of large ones alone would overflow.
-    n_rows : how many they are.
+    held : how many are positive.
     """
 
     largest: float = 0.0
     share: float = 0.0
-    n_rows: int = 0
+    held: int = 0
 
     @classmethod
     def of(cls, weight: FloatArray) -> WeightScale:
         """What one part holds, none of it negative."""
         largest = float(weight.max(initial=0.0))
-        return cls(largest, float((weight / largest).sum()) if largest else 0.0, len(weight))
+        share = float((weight / largest).sum()) if largest else 0.0
+        return cls(largest, share, int(np.count_nonzero(weight)))
 
     def __add__(self, other: WeightScale) -> WeightScale:
         largest = max(self.largest, other.largest)
         parts = [part for part in (self, other) if part.largest]
         share = sum(part.share * (part.largest / largest) for part in parts)
-        return WeightScale(largest, share, self.n_rows + other.n_rows)
+        return WeightScale(largest, share, self.held + other.held)
 
     def scaled(self, weight: FloatArray) -> FloatArray:
-        """(n,) some of the weights, such that all of them have a mean of one."""
-        return weight / self.largest * (self.n_rows / self.share)
+        """(n,) some of the weights, as counts."""
+        counts = self.largest <= LARGEST and self.largest * self.share >= self.held
+        return weight if counts else weight / self.largest * (self.held / self.share)
 
     def checked(self, what: str) -> WeightScale:
         """Return itself, unless all weights are zero; ``what`` names them."""
@@ -50,6 +56,6 @@ class WeightScale:
         return self
 
 
-def normalised(weight: FloatArray, what: str = "sample_weight") -> FloatArray:
-    """(n,) weights with a mean of one, none negative; ``what`` names them."""
+def as_counts(weight: FloatArray, what: str = "sample_weight") -> FloatArray:
+    """(n,) weights that count rows, none negative; ``what`` names them."""
     return WeightScale.of(weight).checked(what).scaled(weight)

@@ -30,7 +30,7 @@ from sklearn.utils.validation import (
 from hetrisk import blocks
 from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.blocks.labels import refuse_mixed
-from hetrisk.blocks.weights import normalised
+from hetrisk.blocks.weights import as_counts
 from hetrisk.core.numerics.rows import FloatArray, Rows
 from hetrisk.estimators.frames import completed, encoded
 
@@ -101,13 +101,13 @@ def as_blocks(
 
 
 def _weights(given: Any, X: np.ndarray) -> FloatArray:
-    """(n,) weights of rows in memory, checked, with a mean of one."""
+    """(n,) weights of rows in memory, checked, as counts."""
     weight: FloatArray = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
-    return normalised(weight)
+    return as_counts(weight)
 
 
 def _scaled(source: Blocks) -> Blocks:
-    """Rows whose weights have a mean of one; blocks out of core have seen to that themselves."""
+    """Rows whose weights count rows; blocks out of core have seen to that themselves."""
     if not isinstance(source, ArrayBlocks) or source.weight is None:
         return source
     other = copy(source)
