@@ -128,7 +128,7 @@ def deployed(**changes):
         "environment_name": "site",
         "environment_levels": ("p", "q"),
         "intervals": np.array([[1.0, 1, 1, 1, 2, 3, 4, 5], [3.0, 3, 3, 3, 4, 5, 6, 7]]),
-        "adaptation": {"sentence": "it moved", "figures": {"shift": 0.5, "before": 1.0}},
+        "adaptation": {"sentence": "it moved", "figures": {"shift": 0.5, "n_rows": 7}},
         "summary": summary(),
         "reference": reference(),
     }

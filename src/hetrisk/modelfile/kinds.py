@@ -101,6 +101,10 @@ class Number(Kind):
     nan: bool = False
     inf: bool = False
 
+    def _write(self, value: Any, out: Writer) -> Any:
+        item = super()._write(value, out)
+        return float(item) if type(item) is int else item
+
     def _read(self, node: Any, src: Reader) -> float:
         plain = NOT_FINITE.get(node) if type(node) is str else node
         whole = type(plain) is int and abs(plain) < LARGEST
