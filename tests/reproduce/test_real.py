@@ -9,6 +9,7 @@ import pytest
 
 from hetrisk.reproduce.real import judging, records, run_real
 from hetrisk.reproduce.real import lot as drawing
+from hetrisk.reproduce.real.designs import designs
 from hetrisk.reproduce.real.lot import Lot, prepare
 from hetrisk.reproduce.real.ordinary import Ordinary
 from hetrisk.reproduce.real.page import geometric, ratios, write
@@ -197,3 +198,15 @@ def test_a_run_goes_on_where_it_ended(tmp_path, monkeypatch):
     assert "**2 tables** of 2 drawn" in page.read_text()
     assert (tmp_path / "docs" / "foretold.png").exists()
     assert json.loads((tmp_path / "real.jsonl").read_text().splitlines()[1])["method"] == "plain"
+
+
+def test_designs_are_scored_against_the_minimax_predictor(tmp_path, monkeypatch):
+    monkeypatch.setattr(judging, "ON_DESIGNS", ("plain", "DRIG"))
+    lot = next(designs())
+    found = {r["method"]: r for r in judging.judge(lot)}
+    assert found[judging.MINIMAX]["worst"] < found["plain"]["worst"]
+    assert set(found) == {*judging.ON_DESIGNS, judging.MINIMAX}
+    made = made_up("a/b:y|year", plain=1.0, backtest=0.5)
+    text = write([*made, *found.values()], tmp_path / "real.md", 1).read_text()
+    assert "| selection on the target | 1." in text
+    assert "**1 tables** of 1 drawn" in text

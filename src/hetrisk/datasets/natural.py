@@ -90,7 +90,7 @@ def load_natural(name: str) -> NaturalTable:
     source = TABLES[name]
     frame = _rows(source, _raw(source))
     features, left_out = _features(source, frame)
-    labels = _environments(source, frame[source.environment])
+    labels = frame[source.environment].astype(str).to_numpy(dtype=object)
     return NaturalTable(
         name=name,
         title=source.title,
@@ -162,14 +162,6 @@ def _target(source: NaturalSource, column: pd.Series) -> np.ndarray:
         return column.to_numpy()
     y = column.to_numpy(dtype=np.float64)
     return np.log(y) if source.log else y
-
-
-def _environments(source: NaturalSource, column: pd.Series) -> np.ndarray:
-    """(n,) names of the environments."""
-    if source.period is not None:
-        length = {"year": 4, "month": 7}[source.period]  # of an ISO date
-        return column.astype(str).str.slice(0, length).to_numpy(dtype=object)
-    return column.astype(str).to_numpy(dtype=object)
 
 
 def _order(label: str) -> tuple[int, float, str]:

@@ -11,20 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 NUMBER = "names rows, not a quantity"
-YEAR = "says the environment"
 LATER = "known only after the target"
 OF_TARGET = "a function of the target"
 
 LICENCES: Mapping[str, str] = {
-    "AER": "GPL-2 | GPL-3",
     "Ecdat": "GPL (>= 2)",
     "carData": "GPL (>= 2)",
     "dslabs": "Artistic-2.0",
-    "ggplot2": "MIT",
     "modeldata": "MIT",
     "openintro": "GPL-3",
-    "sampleSelection": "GPL (>= 2)",
-    "wooldridge": "GPL-3",
 }
 
 
@@ -40,7 +35,6 @@ class NaturalSource:
     dropped : column (or columns, with a ``*``) -> why it is not used.
     log : whether the logarithm of the target is predicted; rows without a positive one go.
     labels : whether the target is a class.
-    period : take this of the environment column: "year" or "month" of a date.
     """
 
     title: str
@@ -51,7 +45,6 @@ class NaturalSource:
     dropped: Mapping[str, str] = field(default_factory=dict)
     log: bool = False
     labels: bool = False
-    period: str | None = None
 
     @property
     def licence(self) -> str:
@@ -65,27 +58,11 @@ class NaturalSource:
 
 
 TABLES: Mapping[str, NaturalSource] = {
-    "wages_young_women": NaturalSource(
-        "Wages of young women, National Longitudinal Survey, by year",
-        *("sampleSelection", "nlswork", "ln_wage", "year"),
-        dropped={"idcode": NUMBER, "birth_yr": "with the age it says the environment"},
-    ),
-    "wages_panel": NaturalSource(
-        "Wages, Panel Study of Income Dynamics 1976-1982, by year",
-        *("AER", "PSID7682", "wage", "year"),
-        dropped={"id": NUMBER},
-        log=True,
-    ),
     "computer_prices": NaturalSource(
         "Prices of personal computers 1993-1995, by month",
         *("Ecdat", "Computers", "price", "trend"),
         dropped={"ads": "one number a month: it says the environment"},
         log=True,
-    ),
-    "school_results": NaturalSource(
-        "Pupils who pass the mathematics test of Michigan, in percent, by year",
-        *("wooldridge", "school93_98", "math4", "year"),
-        dropped={"distid": NUMBER, "schid": NUMBER, "y9*": YEAR},
     ),
     "interest_rates": NaturalSource(
         "Interest on loans of Lending Club, by state",
@@ -100,35 +77,6 @@ TABLES: Mapping[str, NaturalSource] = {
             "paid*": LATER,
             "issue*": "the month of the loan",
         },
-    ),
-    "room_rates": NaturalSource(
-        "Price of a hotel room in Lisbon, by month of arrival",
-        *("modeldata", "hotel_rates", "avg_price_per_room", "arrival_date"),
-        dropped={
-            "arrival_date_num": YEAR,
-            "near_*": YEAR,
-            "historical_adr": "an average of the target",
-            "country": "98 countries",
-            "agent": "names",
-            "company": "names",
-        },
-        log=True,
-        period="month",
-    ),
-    "train_ridership": NaturalSource(
-        "Riders of a Chicago train station, stations of two weeks before and weather, by year",
-        *("modeldata", "Chicago", "ridership", "date"),
-        period="year",
-    ),
-    "texas_house_prices": NaturalSource(
-        "Median house price in towns of Texas, by year",
-        *("ggplot2", "txhousing", "median", "year"),
-        dropped={
-            "volume": "number of sales times their mean price",
-            "date": YEAR,
-            "city": "46 towns",
-        },
-        log=True,
     ),
     "life_expectancy": NaturalSource(
         "Life expectancy in countries 1960-2016, by region",

@@ -15,6 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+from hetrisk.reproduce.real.designs import DESIGN, designs
 from hetrisk.reproduce.real.judging import METHODS, Record, judge
 from hetrisk.reproduce.real.lot import Lot, draw
 
@@ -45,14 +46,15 @@ def run_real(
     from hetrisk.reproduce.real.page import write
 
     out.mkdir(parents=True, exist_ok=True)
-    drawn = list(draw() if lots is None else lots)
+    drawn = list((*designs(), *draw()) if lots is None else lots)
     path = out / FILE
     done = {record["table"] for record in records(path)}
     left = [lot for lot in drawn if lot.name not in done]
     _judge_all(left, path, len(drawn), max(1, jobs), minutes, console)
-    page = write(records(path), out / "real.md", len(drawn))
+    n_tables = sum(lot.package != DESIGN for lot in drawn)
+    page = write(records(path), out / "real.md", n_tables)
     if document is not None:
-        write(records(path), document, len(drawn))
+        write(records(path), document, n_tables)
     return page
 
 

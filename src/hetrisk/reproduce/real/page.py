@@ -9,12 +9,23 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hetrisk import atomic
-from hetrisk.reproduce.real.judging import ADAPTED, BACKTEST, METHODS, PLAIN, TABLE, Record
+from hetrisk.reproduce.real.designs import DESIGN, DESIGNS
+from hetrisk.reproduce.real.judging import (
+    ADAPTED,
+    BACKTEST,
+    METHODS,
+    MINIMAX,
+    ON_DESIGNS,
+    PLAIN,
+    TABLE,
+    Record,
+)
 from hetrisk.reproduce.real.lot import LABELS, NUMBERS, SITE
 
 BAND = 0.02  # harmed and helped: by more than this share of plain's error
 LEAST, MOST = 0.05, 20.0  # ratios are cut to this in means
 WORST_SHOWN = 8
+FLOOR = 0.01  # of errors on designs: smaller ones are none
 Judged = dict[str, dict[str, Record]]  # table -> method -> record
 Rows = list[tuple[object, ...]]
 OURS, OTHERS = "#b3331d", "#4a6076"
@@ -27,6 +38,8 @@ def write(records: Sequence[Record], path: Path, n_all: int) -> Path:
         if record["method"] != TABLE:
             judged.setdefault(record["table"], {})[record["method"]] = record
     judged = {table: methods for table, methods in judged.items() if PLAIN in methods}
+    drawn = {t: methods for t, methods in judged.items() if methods[PLAIN]["way"] == DESIGN}
+    judged = {t: methods for t, methods in judged.items() if t not in drawn}
     folder = path.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     if not judged:
@@ -54,6 +67,8 @@ def write(records: Sequence[Record], path: Path, n_all: int) -> Path:
         adaptation=_adaptation(judged),
         worst=_worst(judged),
         failures=_failures(judged),
+        design_heads=["design", *ON_DESIGNS],
+        designs=_designs(drawn),
     )
     atomic.write_bytes(path, (text.strip() + "\n").encode())
     return path
@@ -184,6 +199,24 @@ def _worst(judged: Judged) -> Rows:
         errors = f"{r['foretold']['mean']:.3g}", f"{r['mean']:.3g}"
         name = table.replace("|", ", by ")
         rows.append((name, f"{ratio:.2f}", r["best"], *errors, r["environments"]))
+    return rows
+
+
+def _designs(drawn: Judged) -> Rows:
+    """Worst error over the minimax predictor's, geometric mean over draws."""
+    rows: Rows = []
+    for name in DESIGNS:
+        draws = [methods for table, methods in drawn.items() if f"/{name}:" in table]
+        cells = []
+        for method in ON_DESIGNS:
+            found = [
+                max(m[method]["worst"], FLOOR) / max(m[MINIMAX]["worst"], FLOOR)
+                for m in draws
+                if all(m.get(k, {}).get("status") == "ok" for k in (method, MINIMAX))
+            ]
+            cells.append(f"{geometric(found):.2f}" if found else "")
+        if draws:
+            rows.append((name, *cells))
     return rows
 
 
