@@ -30,7 +30,7 @@ def table(n: int, seed: int = 0) -> pd.DataFrame:
         rng.normal(size=(n, 3)) * [1.0, 5.0, 0.1] + [0.0, 1e3, -3.0], columns=NAMES
     )
     frame["y"] = frame["a"] - 2 * frame["c"] + rng.normal(size=n)
-    frame["w"] = rng.uniform(0.5, 2.0, size=n)
+    frame["w"] = rng.uniform(1.0, 3.0, size=n)
     frame["place"] = rng.choice(["north", "south", "west"], size=n)
     return frame
 
@@ -339,3 +339,21 @@ def test_blas_threads_come_back_after_blocks_that_overlap():
         second.__exit__(None, None, None)
         assert threads() == before
     assert before
+
+
+@pytest.mark.parametrize("place", ["parquet", "dask"])
+def test_several_columns_of_labels_are_side_columns(tmp_path, place):
+    frame = table(60).assign(when=np.arange(60.0) / 7, clinic=np.arange(60) % 5)
+    names = ["place", "clinic"]
+    if place == "parquet":
+        frame.to_parquet(tmp_path / "t.parquet")
+        source = ParquetBlocks(tmp_path, "y", NAMES, environments=names, aside="when")
+    else:
+        lazy = dd.from_pandas(frame, npartitions=3)
+        source = DaskBlocks(lazy[NAMES], lazy["y"], environments=lazy[names], aside=lazy[["when"]])
+    kinds = [(column.name, column.kind) for column in source.side_columns]
+    assert kinds == [("when", "number"), ("place", "category"), ("clinic", "category")]
+    held = np.vstack(list(source.map(lambda rows: rows.aside)))
+    np.testing.assert_array_equal(held[:, 2], frame["clinic"])
+    np.testing.assert_array_equal(held[:, 1], np.unique(frame["place"], return_inverse=True)[1])
+    assert source.environment_labels is None

@@ -133,10 +133,17 @@ def side_numbers(values: pd.Series, column: SideColumn) -> FloatArray:
 
 
 def described(
-    name: str, position: int, parts: Callable[[], Iterable[pd.Series]], n_rows: int
+    name: str,
+    position: int,
+    parts: Callable[[], Iterable[pd.Series]],
+    n_rows: int,
+    labels: bool = False,
 ) -> SideColumn:
-    """Describe a side column from its parts, visited once."""
-    seen = _Seen(name)
+    """Describe a side column from its parts, visited once.
+
+    With ``labels`` whole numbers are names, whatever the column is called.
+    """
+    seen = _Seen(name, labels)
     for values in parts():
         seen.add(values)
     if seen.missing == n_rows:
@@ -156,8 +163,8 @@ def described(
 class _Seen:
     """What the parts of a side column hold, added one after the other."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.missing = name, 0
+    def __init__(self, name: str, labels: bool = False) -> None:
+        self.name, self.labels, self.missing = name, labels, 0
         self.kinds: set[str] = set()
         self.levels, self.further = Counter[str](), False
         self.forms = tuple(DATE_FORMATS)
@@ -173,7 +180,8 @@ class _Seen:
         kind = side_kind(values)
         if kind == "number":
             self.alike = self.alike or self._met(_large(given, values))
-            if are_codes(self.name, values.dropna().to_numpy(np.float64)):
+            held = values.dropna().to_numpy(np.float64)
+            if are_codes(self.name, held) or (self.labels and bool((held == np.rint(held)).all())):
                 kind = _CODES
         self.kinds.add(kind)
         if self.kinds == {"category"}:

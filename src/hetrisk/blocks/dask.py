@@ -39,7 +39,14 @@ from hetrisk.blocks.labels import (
     sorted_labels,
 )
 from hetrisk.blocks.memory import ArrayBlocks
-from hetrisk.blocks.partitions import aligned, check_features, one_column, partitions
+from hetrisk.blocks.partitions import (
+    aligned,
+    are_label_columns,
+    beside,
+    check_features,
+    one_column,
+    partitions,
+)
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.blocks.weights import WeightScale
 from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
@@ -62,7 +69,9 @@ class DaskBlocks(Blocks):
         are rechunked), or an array in memory; None for rows to predict.
     weight : (n,) sample weights of any size, as ``y``, or None for ones. Their sum is found in a
         pass over them (see `hetrisk.blocks.weights`).
-    environments : (n,) labels or (n, K) responsibilities, as ``y``, or None.
+    environments : (n,) labels, a dataframe of several columns of labels, not all of them floating
+        point (these are side columns then, in which whole numbers are labels too), or (n, K)
+        responsibilities, as ``y``; or None.
     aside : (n, m) side information, as ``y``: a dask dataframe, series or array, or None.
     classes : labels of the target in the order of their codes, or None for a numeric target.
 
@@ -87,6 +96,10 @@ class DaskBlocks(Blocks):
         environments = one_column(given)
         if aside is not None and not is_dask_collection(aside):
             aside = as_frame(aside)  # with the names of its columns
+        several: tuple[str, ...] = ()
+        if are_label_columns(environments):
+            several = tuple(map(str, environments.columns))
+            aside, environments = beside(aside, environments), None
         self._names = check_features(X)
         self._n_features = int(X.shape[1])
         features = partitions(X)
@@ -112,7 +125,7 @@ class DaskBlocks(Blocks):
             self.environment_name = "" if isinstance(given, da.Array) else name_of(given)
         elif environments is not None:
             self._n_shares = int(environments.shape[1])
-        self.side_columns = () if aside is None else self._describe_aside()
+        self.side_columns = () if aside is None else self._describe_aside(several)
 
     @property
     def n_rows(self) -> int:
@@ -199,7 +212,7 @@ class DaskBlocks(Blocks):
         found = _compute([seen(part, n, i) for i, (part, n) in enumerate(columns)])
         return reduce(add, found).checked("sample_weight")
 
-    def _describe_aside(self) -> tuple[SideColumn, ...]:
+    def _describe_aside(self, labels: Sequence[str]) -> tuple[SideColumn, ...]:
         """What the side columns are; a column at a time travels from the workers."""
         frames = [delayed(as_frame, pure=False)(part) for part in self._columns["aside"]]
         names: list[str] = _compute([delayed(list, pure=False)(frames[0])])[0]
@@ -208,7 +221,8 @@ class DaskBlocks(Blocks):
             return _compute([delayed(_column, pure=False)(f, position) for f in frames])
 
         return tuple(
-            described(str(name), i, partial(parts, i), self.n_rows) for i, name in enumerate(names)
+            described(str(name), i, partial(parts, i), self.n_rows, str(name) in labels)
+            for i, name in enumerate(names)
         )
 
     def _distinct(self, name: str) -> np.ndarray:

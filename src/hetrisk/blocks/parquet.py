@@ -62,7 +62,8 @@ class ParquetBlocks(Blocks):
         names the columns of some files that are left outside.
     weight : name of a column of sample weights of any size, or None for ones. Their sum is found
         in a pass over the column (see `hetrisk.blocks.weights`).
-    environments : name of a column of environment labels, or None.
+    environments : name of a column of labels, or names of several: these are side columns then, in
+        which whole numbers are labels too.
     aside : names of columns of side information: numbers, dates or categories, missing values
         allowed. They are no features.
     classes : labels of the target in the order of their codes, or None for a numeric target
@@ -94,13 +95,19 @@ class ParquetBlocks(Blocks):
         features: Sequence[str] | None = None,
         *,
         weight: str | None = None,
-        environments: str | None = None,
+        environments: str | Sequence[str] | None = None,
         aside: Sequence[str] | str = (),
         classes: Sequence[object] | np.ndarray | None = None,
         block_rows: int | None = None,
     ) -> None:
-        self.path, self.target, self.weight, self.environments = path, target, weight, environments
+        self.path, self.target, self.weight = path, target, weight
         self.aside = (aside,) if isinstance(aside, str) else tuple(aside)
+        several = () if environments is None or isinstance(environments, str) else environments
+        labels = tuple(several) if len(several) > 1 else ()
+        self.environments = environments if isinstance(environments, str) else None
+        if len(several) == 1:
+            self.environments = several[0]
+        self.aside += labels
         self.parts = files.open_parts(files.parquet_paths(path))
         starts = np.cumsum([0, *(part.n_rows for part in self.parts)]).tolist()
         self._first_rows = {p.path: first for p, first in zip(self.parts, starts, strict=False)}
@@ -112,11 +119,11 @@ class ParquetBlocks(Blocks):
         self._check()
         if weight is not None:
             self._weight_scale = self._seen_weights().checked(f"weight column {weight!r}")
-        if environments is not None:
+        if self.environments is not None:
             self.environment_labels = sorted_labels(self._environment_names())
-            self.environment_name = environments
+            self.environment_name = self.environments
         self.side_columns = tuple(
-            described(name, i, partial(self._side_parts, name), self.n_rows)
+            described(name, i, partial(self._side_parts, name), self.n_rows, name in labels)
             for i, name in enumerate(self.aside)
         )
 

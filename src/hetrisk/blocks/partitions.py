@@ -72,3 +72,23 @@ def one_column(environments: Any) -> Any:
         return environments
     columns = getattr(environments, "columns", None)
     return environments[:, 0] if columns is None else environments[columns[0]]
+
+
+def are_label_columns(environments: Any) -> bool:
+    """Whether these are several columns of labels: responsibilities are floating point."""
+    if not hasattr(environments, "columns") or environments.ndim != 2:
+        return False
+    return environments.shape[1] > 1 and any(kind.kind != "f" for kind in environments.dtypes)
+
+
+def beside(aside: Any, labels: Any) -> Any:
+    """Side columns and columns of labels as one frame."""
+    if aside is None:
+        return labels
+    if is_dask_collection(aside) != is_dask_collection(labels):
+        raise TypeError("aside and environments must both be dask collections, or neither.")
+    if isinstance(aside, pd.DataFrame):
+        return pd.concat([aside.reset_index(drop=True), labels.reset_index(drop=True)], axis=1)
+    if not hasattr(aside, "columns"):
+        aside = aside.to_frame()
+    return aside.assign(**{name: labels[name] for name in labels.columns})
