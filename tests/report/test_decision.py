@@ -17,7 +17,8 @@ def test_a_model_that_is_shown_to_err_less_is_to_be_used():
     assert decision.action is Action.USE
     assert decision.opening == (
         "Use boosted trees. Predicting later periods from earlier ones, it erred 0.500 (plain "
-        "0.800, the mean 1.00). Expect 0.400 to 0.650 1 ahead, 0.552 to 0.897 5 ahead (RMSE, 90 %)."
+        "0.800, the mean 1.00). Expect RMSE 0.400 to 0.650 (1 ahead) and 0.552 to 0.897 (5 ahead), "
+        "90 %."
     )
     assert decision.watch[0] == (
         "1 ahead the plain model errs 60\u00a0% more. The plain model is worse than predicting "

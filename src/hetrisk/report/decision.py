@@ -176,13 +176,12 @@ def _expect(f: _Facts) -> str:
     if untested(f.forecast):
         return f"On rows like these expect {f.unit} {_range(whole)}." if _known(whole) else ""
     if f.forecast.by_horizon:
-        first = f.forecast.by_horizon[0]
-        soon = f"expect {_range(first.chosen)} {first.label}"
-        later = f.forecast.by_horizon[len(f.forecast.by_horizon) // 2]
+        first, later = f.horizons[0], f.horizons[-1]
+        soon = f"Expect {f.unit} {_range(first.chosen)} ({first.label})"
         if later is not first and later.chosen.mean > (1 + ALIKE) * first.chosen.mean:
-            soon += f", {_range(later.chosen)} {later.label}"
-        return f"{soon[:1].upper()}{soon[1:]} ({f.unit}, 90 %)."
-    return f"Expect {_range(whole)} in an environment not seen ({f.unit}, 90 %)."
+            soon += f" and {_range(later.chosen)} ({later.label})"
+        return f"{soon}, 90 %."
+    return f"Expect {f.unit} {_range(whole)} in an environment not seen, 90 %."
 
 
 def _known(e: Expected) -> bool:

@@ -1,0 +1,205 @@
+"""The commands as a person meets them: fit, predict, check, adapt, report, demo."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hetrisk.cli.columns import resolve, suggestions
+from hetrisk.report.labels import number
+
+from .conftest import FEW, frame, run
+
+
+@pytest.fixture(scope="module")
+def answer(workshop):
+    """What a fit prints, as JSON, and for a person."""
+    arguments = ("fit", workshop / "table.csv", "-t", "y", "--time", "year", "-d", "label", *FEW)
+    told = run(*arguments, "--json")
+    assert told.exit_code == 0, told.output
+    return json.loads(told.stdout), run(*arguments).stdout
+
+
+def test_a_fit_opens_with_what_to_do_in_twenty_lines(answer):
+    record, text = answer
+    assert text.startswith("Use a linear model with a trend.")
+    assert len(text.splitlines()) <= 20
+    assert record["decision"]["action"] == "use"
+    trend, plain = (
+        next(r for r in record["ranking"] if r["candidate"] == name) for name in ("trend", "plain")
+    )
+    assert trend["chosen"]
+    flat = " ".join(text.split())
+    assert f"it erred {number(trend['mean'])} (plain {number(plain['mean'])}" in flat
+    assert "1 year ahead" in flat
+
+
+def test_quiet_is_one_line(workshop):
+    result = run("fit", workshop / "table.csv", "-t", "y", "--time", "year", *FEW, "--quiet")
+    assert len(result.stdout.splitlines()) == 1
+    assert result.stdout.startswith("Use a linear model with a trend. Expect RMSE ")
+
+
+def test_everything_is_in_the_json(answer):
+    record, _ = answer
+    assert {"ranking", "backtest", "forecast", "reach_curve", "columns", "differences"} <= set(record)
+    assert record["columns"][0]["name"] == "a"
+    assert record["command"].startswith("hetrisk fit ")
+    assert any(out["column"] == "key" for out in record["left_out"])
+
+
+def test_sites_are_left_out_in_turn(workshop):
+    result = run("fit", workshop / "table.csv", "-t", "a", "-e", "place", "--candidate", "ridge")
+    assert result.exit_code == 0, result.output
+    assert "Each environment predicted from the others" in " ".join(result.stdout.split())
+    assert "rests on 3 environments" in result.stdout
+
+
+def test_with_neither_it_says_what_to_name(workshop):
+    result = run("fit", workshop / "table.csv", "-t", "y", "--drop", "label")
+    assert result.exit_code == 0, result.output
+    flat = " ".join(result.stdout.split())
+    assert "'year' looks like a time: add --time year" in flat
+    assert "'place' looks like a site: add --environment place" in flat
+
+
+def test_predictions_are_those_of_the_model(workshop, tmp_path):
+    new = frame(1, 40).drop(columns=["y", "label", "key"])
+    new.to_csv(tmp_path / "new.csv", index=False)
+    result = run("predict", workshop / "y.hetrisk", tmp_path / "new.csv", "--interval")
+    assert result.exit_code == 0, result.output
+    predicted = pd.read_csv(pd.io.common.StringIO(result.stdout))
+    assert np.corrcoef(predicted["prediction"], frame(1, 40)["y"])[0, 1] > 0.95
+    assert (predicted["lower"] < predicted["upper"]).all()
+
+
+def test_probabilities_are_named_in_one_way(workshop):
+    arguments = ("predict", workshop / "label.hetrisk", workshop / "table.csv", "--probabilities")
+    head = run(*arguments).stdout.splitlines()[0]
+    assert head == "prediction,probability of high,probability of low"
+    record = json.loads(run(*arguments, "--json").stdout)
+    assert list(record["predictions"])[1:] == ["probability of high", "probability of low"]
+
+
+def test_rows_outside_what_was_learned_are_flagged(workshop, tmp_path):
+    far = frame(2, 20)
+    far.loc[3, "a"] = 50.0
+    far.to_csv(tmp_path / "far.csv", index=False)
+    result = run("predict", workshop / "y.hetrisk", tmp_path / "far.csv", "--flag", "--id", "key")
+    lines = result.stdout.splitlines()
+    assert lines[4].split(",")[0] == "k3"
+    assert lines[4].endswith(",a")
+    assert "1 row of 20 clearly outside" in " ".join(result.stderr.split())
+
+
+def test_check_goes_on_looks_and_stops(workshop, tmp_path):
+    later = frame(3).assign(year=2018)
+    cases = {
+        "on": (later.assign(y=later["y"] + 1.5 * (2018 - frame(3)["year"])), 0, "Go on:"),
+        "off": (later.assign(y=later["y"] - 40), 4, "Stop:"),
+        "moved": (later.assign(a=later["a"] + 3).drop(columns="y"), 3, "Look: a moved."),
+    }
+    for name, (table, code, words) in cases.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        result = run("check", workshop / "y.hetrisk", tmp_path / f"{name}.csv")
+        assert (result.exit_code, result.stdout[: len(words)]) == (code, words), name
+    alarm = ("check", workshop / "y.hetrisk", tmp_path / "moved.csv", "--fail-on", "alarm")
+    assert run(*alarm).exit_code == 0
+    record = json.loads(
+        run("check", workshop / "y.hetrisk", tmp_path / "off.csv", "--json").stdout
+    )
+    assert (record["status"], record["exit_code"]) == ("alarm", 4)
+    assert record["outcome"]["parts"][0]["name"] == "level"
+
+
+def test_check_says_what_is_new_missing_and_out_of_range(workshop, tmp_path):
+    new = frame(4).assign(kind="s")
+    new.loc[:150, "b"] = np.nan
+    new.to_csv(tmp_path / "new.csv", index=False)
+    page = tmp_path / "check.html"
+    result = run("check", workshop / "y.hetrisk", tmp_path / "new.csv", "--report", page)
+    flat = " ".join(result.stdout.split())
+    assert "new: s in 100 % of rows" in flat.replace("\u00a0", " ")
+    assert "missing in 6" in flat
+    assert "new: s in" in page.read_text()
+
+
+def test_adapt_moves_a_model_and_says_what_to_expect(workshop, tmp_path):
+    here = frame(5, 60).assign(y=lambda t: t["y"] + 5)
+    here.to_csv(tmp_path / "here.csv", index=False)
+    out = tmp_path / "here.hetrisk"
+    result = run("adapt", workshop / "y.hetrisk", tmp_path / "here.csv", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Use the adapted model:")
+    before, after = (
+        json.loads(run("check", model, tmp_path / "here.csv", "--json").stdout)["outcome"]["error"]
+        for model in (workshop / "y.hetrisk", out)
+    )
+    assert after < before
+    refused = run("adapt", workshop / "y.hetrisk", tmp_path / "here.csv")
+    assert refused.exit_code == 2
+
+
+def test_adapt_needs_five_labelled_rows(workshop, tmp_path):
+    frame(5, 60).head(12).assign(y=[1.0, 2.0, 3.0, *[None] * 9]).to_csv(
+        tmp_path / "few.csv", index=False
+    )
+    result = run(
+        *("adapt", workshop / "y.hetrisk", tmp_path / "few.csv", "--out", tmp_path / "m.hetrisk")
+    )
+    assert result.exit_code == 1
+    assert not (tmp_path / "m.hetrisk").exists()
+
+
+def test_report_asks_before_it_replaces(workshop, tmp_path):
+    page = tmp_path / "page.html"
+    assert run("report", workshop / "y.hetrisk", "--out", page).exit_code == 0
+    assert "Use a linear model with a trend." in page.read_text()
+    page.write_text("mine")
+    refused = run("report", workshop / "y.hetrisk", "--out", page)
+    assert refused.exit_code == 2
+    assert "--force" in refused.stderr
+    assert page.read_text() == "mine"
+    assert run("report", workshop / "y.hetrisk", "--out", page, "--force").exit_code == 0
+
+
+def test_columns_are_named_with_commas_or_by_repeating():
+    names = ["a", "b", "a,b", "Price "]
+    assert resolve(["a,b"], names, "--drop") == ("a,b",)
+    assert resolve(["a, b"], names, "--drop") == ("a", "b")
+    assert resolve(["b", "a"], names, "--drop") == ("b", "a")
+    assert resolve(["Price"], names, "--drop") == ("Price ",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--time", "yaer"), "did you mean 'year'?"),
+        (("--drop", "kay"), "did you mean 'key'?"),
+        (("--candidate", "tree"), "did you mean 'trees'?"),
+        (("--feature", "y"), "which is the target"),
+        (("--time", "year", "-e", "year"), "cannot be both time and environment"),
+    ],
+)
+def test_what_is_mistyped_is_met_with_what_was_meant(workshop, arguments, words):
+    result = run("fit", workshop / "table.csv", "-t", "y", *arguments)
+    assert result.exit_code in (1, 2)
+    assert words in " ".join(result.stderr.split())
+
+
+def test_columns_that_look_like_a_time_or_a_site_are_found():
+    assert suggestions(frame(), "y") == (["year"], ["place"])
+
+
+def test_the_demo_writes_nothing_unless_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    record = json.loads(run("demo", "--json").stdout)
+    assert list(tmp_path.iterdir()) == []
+    chosen = record["decision"]["candidate"]
+    assert chosen not in ("plain", "constant")
+    assert {"constant", "plain", "trend", "trees"} <= {r["candidate"] for r in record["ranking"]}
+    later = record["came_true"]
+    assert sum(s["model"] < min(s["plain"], s["constant"]) for s in later) == len(later)
+    low, high = record["forecast"]["lower"], record["forecast"]["upper"]
+    assert all(low <= s["model"] <= high for s in later)
