@@ -16,7 +16,7 @@ from hetrisk import atomic
 from hetrisk.cli import app
 from hetrisk.tables import inputs, parquet, reading, spooled
 
-from .conftest import frame, run
+from .conftest import FEW, frame, run
 
 COLUMNS = ["a", "b", "kind", "place", "y"]
 WHOLE, BLOCKS = 10**9, 1000
@@ -31,7 +31,7 @@ def limit(request, monkeypatch):
 
 def commands(data, model):
     return {
-        "fit": ("fit", data, "-t", "y", "-e", "place"),
+        "fit": ("fit", data, "-t", "y", "--time", "year", *FEW),
         "predict": ("predict", model, data),
         "check": ("check", model, data),
     }
@@ -196,6 +196,6 @@ def test_an_interrupt_is_forgotten_with_its_command(workshop, monkeypatch):
     def stopped(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hetrisk.tables.model.fit_table", stopped)
+    monkeypatch.setattr("hetrisk.cli.fitting.fit_table", stopped)
     assert run("fit", workshop / "table.csv", "-t", "y").exit_code == 130
-    assert run("fit", workshop / "table.csv", "-t", "none").exit_code == 1
+    assert run("fit", workshop / "none.csv", "-t", "y").exit_code == 1

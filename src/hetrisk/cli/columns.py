@@ -51,13 +51,14 @@ def _named(value: str, names: Sequence[str]) -> str | None:
 
 def _or_refuse(value: str, names: Sequence[str], flag: str) -> str:
     from hetrisk.tables.errors import listed, quoted
+    from hetrisk.tables.text import header_hint
 
     name = _named(value, names)
     if name is not None:
         return name
     raise click.BadParameter(
         f"there is no column {quoted(value)}; {close_to(value, names)}"
-        f"the columns are {listed(list(names), 12)}.",
+        f"the columns are {listed(list(names), 12)}{header_hint(list(names))}.",
         param_hint=flag,
     )
 

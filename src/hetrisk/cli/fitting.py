@@ -114,7 +114,7 @@ def _features(table: Table, w: Wishes) -> pd.DataFrame:
     names = [str(name) for name in table.frame.columns]
     kept = [n for n in names if n not in gone and (n in roles or not w.features or n in w.features)]
     if not set(kept) - roles:
-        raise TableError("no column is left to learn from")
+        raise TableError("no column is left to learn from: the target is the only one")
     absent = [name for name in (w.time, w.environment) if name is not None and name not in kept]
     if absent:
         raise TableError(f"{quoted(absent[0])} cannot be both dropped and used")
@@ -321,8 +321,8 @@ class _Fitting:
             t.name,
         )
         notes = [("", text) for text in self.table.notes]
-        notes += [(n.column, n.text) for n in (*t.notes, *encoder.notes_)]
-        left = [(out.name, out.reason) for out in (*self.table.left_out, *encoder.left_out_)]
+        notes += [(n.column, replace(n, column="").in_flags) for n in (*t.notes, *encoder.notes_)]
+        left = [(out.name, out.in_flags) for out in (*self.table.left_out, *encoder.left_out_)]
         return Origin(
             source=self.table.source,
             target=w.target,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hetrisk.cli.predictions import Predictions
     from hetrisk.modelfile import Deployed
 
-WRITTEN = (".csv", ".parquet", ".pq")
+SPREADSHEETS = (".xlsx", ".xls", ".ods", ".feather", ".dta", ".json")
 EPILOG = """
 \b
 Examples:
@@ -63,7 +63,7 @@ def predict(
     Predictions go to the terminal as CSV, in the order of the rows, or to a file with --out.
     """
     check_outputs({"--out": out}, data, model)
-    if out is not None and not out.suffix.lower().endswith(WRITTEN) and out.suffix:
+    if out is not None and out.suffix.lower() in SPREADSHEETS:
         raise click.BadParameter(
             f"predictions are written as CSV or Parquet; '{out.suffix}' is neither.",
             param_hint="--out",
