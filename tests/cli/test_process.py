@@ -322,7 +322,7 @@ def test_a_model_of_a_later_version_says_so(workshop, tmp_path, monkeypatch):
     monkeypatch.undo()
     result = run("predict", tmp_path / "m.hetrisk", workshop / "table.csv")
     assert result.exit_code == 0
-    assert "Note: the model was written by hetrisk 99.0, later than this version" in result.stderr
+    assert "Note: the model was written by hetrisk '99.0', later than this version" in result.stderr
 
 
 def test_text_that_does_not_begin_as_its_encoding_must_is_a_sentence(workshop):

@@ -12,7 +12,7 @@ from hetrisk.cli.arguments import OUTPUT, check_outputs
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hetrisk.cli.fitting import Fitted
+    from hetrisk.cli.describing import Fitted
 
 TARGET, TIME = "psavert", "date"
 LEARNED_UNTIL = "1995-01-01"
@@ -63,7 +63,8 @@ def demo(report: Path | None, table: Path | None, as_json: bool) -> None:
 
 def learn(frame: pd.DataFrame) -> Fitted:
     """Fit to the rows up to the cut."""
-    from hetrisk.cli.fitting import Wishes, fit_table
+    from hetrisk.cli.fitting import fit_table
+    from hetrisk.cli.wishes import Wishes
     from hetrisk.tables import Table
 
     past = frame[frame[TIME] < LEARNED_UNTIL]

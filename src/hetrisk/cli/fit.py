@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,13 @@ from hetrisk.cli.arguments import (
     check_outputs,
     column_options,
     finite,
-    read_or_draw,
+    read,
     reading_options,
 )
 
 if TYPE_CHECKING:
-    from hetrisk.cli.fitting import Fitted
+    from hetrisk.cli.describing import Fitted
+    from hetrisk.cli.wishes import Wishes
 
 EPILOG = """
 \b
@@ -111,29 +113,39 @@ def fit(
     be relied on.
     """
     check_outputs({"--out": out, "--report": report}, data)
-    from hetrisk.cli.fitting import Wishes
+    from hetrisk.cli.wishes import Wishes
 
     wishes = Wishes(**options)
     command = repeated(data, wishes, encoding, delimiter)
-    table = read_or_draw(data, encoding, delimiter)
-    fitted = _fitted(table, wishes, command)
+    fitted = _fitted(data, wishes, command, encoding, delimiter)
     written = _write(fitted, out, report)
     _say(fitted, written, quiet, as_json)
 
 
-def _fitted(table: Any, wishes: Any, command: str) -> Fitted:
+def _fitted(
+    data: Path, wishes: Wishes, command: str, encoding: str, delimiter: str | None
+) -> Fitted:
     """Fit with progress: the backtest counts its fits and the time left, on a terminal."""
-    from hetrisk.cli.fitting import fit_table
+    from hetrisk.cli.fitting import fit_large, fit_table
     from hetrisk.cli.terminal import error_console, progress
+    from hetrisk.tables.large import is_large
+    from hetrisk.tables.spooled import in_parquet
 
     backtest = wishes.time is not None or wishes.environment is not None
-    if backtest and error_console().is_terminal:
-        return fit_table(table, wishes, command, verbose=1)
-    with progress("backtesting" if backtest else "looking for groups of rows that differ"):
-        return fit_table(table, wishes, command)
+    counts = backtest and error_console().is_terminal
+    what = "backtesting" if backtest else "looking for groups of rows that differ"
+    with ExitStack() as stack:
+        if is_large(data):
+            large = stack.enter_context(in_parquet(data, wishes.target, encoding, delimiter))
+            stack.enter_context(progress(f"{what}, in blocks"))
+            return fit_large(large, wishes, command)
+        table = read(data, encoding, delimiter)
+        if not counts:
+            stack.enter_context(progress(what))
+        return fit_table(table, wishes, command, verbose=int(counts))
 
 
-def repeated(data: Path, w: Any, encoding: str, delimiter: str | None) -> str:
+def repeated(data: Path, w: Wishes, encoding: str, delimiter: str | None) -> str:
     """Return the command that fits the same again, as it is typed."""
     typed = ["hetrisk", "fit", str(data), "--target", w.target]
     for flag in ("time", "environment", "weight"):
