@@ -103,7 +103,12 @@ FIT_CASES = {
     "unknown feature": (csv(), (*FIT, "--features", "zz"), 2, "there is no column 'zz'"),
     "unknown drop": (csv(), (*FIT, "--drop", "zz"), 2, "there is no column 'zz'"),
     "unknown category": (csv(), (*FIT, "--category", "zz"), 2, "there is no column 'zz'"),
-    "target as feature": (csv(), (*FIT, "--features", "y"), 1, "--feature names 'y', which is the target"),
+    "target as feature": (
+        csv(),
+        (*FIT, "--features", "y"),
+        1,
+        "--feature names 'y', which is the target",
+    ),
     "unknown environment": (csv(), (*FIT, "--environment", "zz"), 2, "there is no column 'zz'"),
     "no target said": (csv(), ("fit", "{data}"), 2, "Missing option '--target'"),
     "unknown task": (csv(), (*FIT, "--task", "magic"), 2, "is not one of 'auto'"),

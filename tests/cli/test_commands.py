@@ -43,7 +43,9 @@ def test_quiet_is_one_line(workshop):
 
 def test_everything_is_in_the_json(answer):
     record, _ = answer
-    assert {"ranking", "backtest", "forecast", "reach_curve", "columns", "differences"} <= set(record)
+    assert {"ranking", "backtest", "forecast", "reach_curve", "columns", "differences"} <= set(
+        record
+    )
     assert record["columns"][0]["name"] == "a"
     assert record["command"].startswith("hetrisk fit ")
     assert any(out["column"] == "key" for out in record["left_out"])
@@ -106,9 +108,7 @@ def test_check_goes_on_looks_and_stops(workshop, tmp_path):
         assert (result.exit_code, result.stdout[: len(words)]) == (code, words), name
     alarm = ("check", workshop / "y.hetrisk", tmp_path / "moved.csv", "--fail-on", "alarm")
     assert run(*alarm).exit_code == 0
-    record = json.loads(
-        run("check", workshop / "y.hetrisk", tmp_path / "off.csv", "--json").stdout
-    )
+    record = json.loads(run("check", workshop / "y.hetrisk", tmp_path / "off.csv", "--json").stdout)
     assert (record["status"], record["exit_code"]) == ("alarm", 4)
     assert record["outcome"]["parts"][0]["name"] == "level"
 

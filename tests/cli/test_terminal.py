@@ -1,6 +1,5 @@
 """The command line as a whole: help, the demo, progress, faults, and text a terminal can show."""
 
-import json
 import os
 import subprocess
 import sys
@@ -140,16 +139,6 @@ def test_progress_on_a_terminal_is_a_spinner(monkeypatch, capsys):
     assert "[red]thinking" in capsys.readouterr().err
 
 
-def test_the_time_left_is_told(monkeypatch):
-    now = iter([100.0, 130.0, 400.0, 20_000.0])
-    monkeypatch.setattr(terminal, "monotonic", lambda: next(now))
-    countdown = terminal.Countdown()
-    assert countdown.left(0.0) == "just begun"
-    assert countdown.left(0.5) == "50% done, about 30 s left"
-    assert countdown.left(0.5) == "50% done, about 5 min left"
-    assert countdown.left(0.5) == "50% done, about 6 h left"
-
-
 def test_json_has_no_nan():
     record = {1: np.array([1.0, np.nan]), "b": (np.int64(3), np.bool_(True), None, np.inf, {"s"})}
     assert plain_record(record) == {
@@ -182,9 +171,3 @@ def test_the_groups_errors_are_clicks_own():
     assert app.Sentence("x").exit_code == 1
     assert app.Interrupted("x", KeyboardInterrupt()).exit_code == 130
     assert app.Interrupted("x", Terminated(15)).exit_code == 143
-
-
-def test_a_bar_is_filled_to_the_share_done():
-    assert terminal.bar(0.5, 4) == "━━╌╌"
-    assert terminal.bar(-1, 3) == "╌╌╌"
-    assert terminal.bar(2, 3) == "━━━"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hetrisk.modelfile import Deployed
 
 PARQUET = (".parquet", ".pq")
-DIGITS = 6  # that are shown of a number; more say nothing
+DIGITS = 6  # of the target's spread
 CHANCE_DECIMALS = 6
 LEVEL = 0.9  # of an interval
 
@@ -79,10 +79,10 @@ class Predictions:
             columns[self.label] = _copied(frame, self.label, self._names())
         model = self.deployed
         if model.classes is None:
-            columns["prediction"] = _rounded(model.predict(frame))
+            columns["prediction"] = _rounded(model, model.predict(frame))
             if self.interval:
                 low, high = model.predict_interval(frame, LEVEL).T
-                columns |= {"lower": _rounded(low), "upper": _rounded(high)}
+                columns |= {"lower": _rounded(model, low), "upper": _rounded(model, high)}
         else:
             chances = model.predict_proba(frame)
             columns["prediction"] = np.asarray(model.classes)[chances.argmax(axis=1)]
@@ -120,16 +120,19 @@ def _copied(frame: pd.DataFrame, label: str, taken: set[str]) -> np.ndarray:
     return frame.iloc[:, names.index(label)].to_numpy()
 
 
-def _rounded(values: np.ndarray) -> np.ndarray:
-    """Leave out digits that say nothing: six of the largest prediction are enough."""
-    largest = float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
-    return np.round(values, DIGITS - int(np.floor(np.log10(largest)))) if largest > 0 else values
+def _rounded(model: Deployed, values: np.ndarray) -> np.ndarray:
+    """Leave out digits that say nothing: a millionth of the target's spread is enough."""
+    forecast = model.summary.get("forecast")
+    spread = float("nan") if forecast is None else forecast.constant.mean
+    if not 0 < spread < np.inf:
+        return values
+    return np.round(values, DIGITS - int(np.floor(np.log10(spread))))
 
 
 def _notes(model: Deployed, frame: pd.DataFrame) -> list[str]:
     """What had to be done to the table before it could be predicted."""
     encoder = model.encoder
-    return [] if encoder is None else [str(note) for note in encoder.encode(frame)[1]]
+    return [] if encoder is None else [note.in_flags for note in encoder.encode(frame)[1]]
 
 
 def _outside(model: Deployed, frame: pd.DataFrame) -> list[str]:

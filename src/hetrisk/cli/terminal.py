@@ -7,8 +7,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from time import monotonic
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, Group
@@ -59,39 +58,6 @@ def progress(what: str) -> Iterator[None]:
 def words(text: object, longest: int) -> str:
     """Return text made safe for the terminal; spaces that may not break are spaces there."""
     return shown(str(text).replace("\u00a0", " "), longest)
-
-
-class Countdown:
-    """Progress through many pieces of work, with the time left as far as one can tell.
-
-    Call it with what is being done and the share that is done; it is a context as `progress`.
-    """
-
-    def __init__(self) -> None:
-        self.begun = monotonic()
-
-    def __call__(self, what: str, done: float) -> AbstractContextManager[None]:
-        return progress(f"{bar(done)} {self.left(done)}: {what}")
-
-    def left(self, done: float) -> str:
-        """``40 % done, about 2 min left``."""
-        if done <= 0:
-            return "just begun"
-        left = (monotonic() - self.begun) * (1 - done) / done
-        return f"{done:.0%} done, about {duration(left)} left"
-
-
-def bar(done: float, width: int = 20) -> str:
-    """Return a bar of text, filled to the share that is done."""
-    filled = round(width * min(max(done, 0.0), 1.0))
-    return "━" * filled + "╌" * (width - filled)
-
-
-def duration(seconds: float) -> str:
-    """``8 s``, ``3 min``, ``2 h``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
 
 
 def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable[object]]) -> Group:
