@@ -1,6 +1,6 @@
 """The picture of the README: errors in the years left out, and the forecast beside what came true.
 
-    python benchmarks/figure_backtest.py
+python benchmarks/figure_backtest.py
 """
 
 from pathlib import Path
