@@ -2,11 +2,11 @@
 
 The model's scores are off by delta_0 + z'delta in a new environment, z the standardised columns.
 How large such deltas are is learned from the environments left out in the backtest: the prior is
-normal with mean zero and variances Omega, by EM. For numbers with residuals r and noise s^2 the
+normal with mean zero and variances Omega, those of greatest evidence. For numbers with residuals r and noise s^2 the
 posterior is delta = (A'A / s^2 + Omega^-1)^-1 A'r / s^2 with A = (1, z): few rows move the level a
 little, many rows move everything, and where environments never differed nothing moves. For labels
 the same prior is joined to the log likelihood, and the mode is found by Newton steps (Efron and
-Morris 1975 for the idea; Laird and Ware 1982 for the EM).
+Morris 1975 for the idea; MacKay 1992 for the evidence).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.predictor import Inputs, LinearPart, Predictor
 
 LEAST_ROWS = 5  # labelled rows from which on a level can be told from noise at all
-STEPS: Budget[int] = 40  # of EM, and of Newton
+STEPS: Budget[int] = 40  # of the fixed point, and of Newton
 MOST_COLUMNS: Budget[int] = 60  # beyond, the level alone moves: a solve costs their cube
 MOST_ENVIRONMENTS: Budget[int] = 80
 COMMON = 4.0  # environments' worth of weight of the mean variance of slopes, in that of each
@@ -115,26 +115,33 @@ def drift_of(problem: Problem, tests: Tests, weight: FloatArray) -> Drift:
 
 
 def _variances(gram: FloatArray, cross: FloatArray) -> FloatArray:
-    """(q,) EM for Omega, (E, q, q) precisions and (E, q) right-hand sides of the environments."""
+    """(q,) variances Omega of greatest evidence, by MacKay's fixed point.
+
+    ``gram`` (E, q, q) are the precisions of the environments' rows, ``cross`` (E, q) the right-hand
+    sides. With posterior means m and covariances V, omega_j becomes
+    sum_e m_ej^2 / sum_e (1 - V_ejj / omega_j): at a fixed point the derivative of the evidence is
+    zero, and variances that nothing speaks for fall to zero in a few steps, where EM takes hundreds.
+    """
     q, E = gram.shape[1], len(gram)
-    used = np.einsum("eii->i", gram) > 0
-    # To begin with every direction may explain what one environment's rows can tell.
-    start = E / np.maximum(np.einsum("eii->i", gram), 1e-300)
-    variance = np.where(used, 10 * start, 0.0)
+    information = np.einsum("eii->i", gram)
+    used = information > 0
+    # To begin with, a direction may be off by what the rows of one environment could show.
+    variance = np.where(used, E / np.maximum(information, 1e-300), 0.0)
+    slopes = used.copy()
+    slopes[0] = False
     for _ in range(STEPS):
         root = np.sqrt(variance)
         # (R G R + I)^-1 with R = Omega^(1/2): variances may be zero.
-        inner = root[:, None] * gram * root + np.eye(q)
-        inverse = np.linalg.inv(inner)
+        inverse = np.linalg.inv(root[:, None] * gram * root + np.eye(q))
         mean = root * (inverse @ (root * cross)[:, :, None])[:, :, 0]
-        spread = variance * np.diagonal(inverse, axis1=1, axis2=2)
-        each = (mean**2 + spread).mean(axis=0)
-        slopes = used.copy()
-        slopes[0] = False
+        told = np.maximum(1.0 - np.diagonal(inverse, axis1=1, axis2=2), 0.0).sum(axis=0)
+        square = (mean**2).sum(axis=0)
+        # A slope borrows from the others what its own environments do not tell.
         if slopes.any():
-            common = each[slopes].mean()
-            each[slopes] = (E * each[slopes] + COMMON * common) / (E + COMMON)
-        variance = np.where(used, each, 0.0)
+            share = COMMON / E
+            told[slopes] += share * told[slopes].mean()
+            square[slopes] += share * square[slopes].mean()
+        variance = np.where(used & (told > 0), square / np.maximum(told, 1e-300), 0.0)
     return variance
 
 
