@@ -1,4 +1,4 @@
-"""Dates as hints and as environments: one reader, whatever library or file they come from."""
+"""Dates as side columns: one reader, whatever library or file they come from."""
 
 import datetime
 import decimal
@@ -6,10 +6,8 @@ import decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hetrisk.estimators.side_information import read_side
 
-from hetrisk import HRMRegressor
-from hetrisk.blocks.aside import described, side_numbers
+from hetrisk.blocks.aside import as_frame, described, side_numbers
 from hetrisk.columns.dates import DATE_FORMATS, forms_of, plain, text_days
 from hetrisk.tables.cells import TextCells
 from hetrisk.tables.inference import understand
@@ -50,11 +48,18 @@ SPELLINGS = {
 }
 
 
+def read(given):
+    """One side column in memory: what it is, and its values."""
+    values = as_frame(given).iloc[:, 0].reset_index(drop=True).infer_objects()
+    column = described("day", 0, lambda: [values], len(values))
+    return column, side_numbers(values, column)
+
+
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_hint_is_a_date_however_it_is_spelled(spelling):
-    side = read_side(None, SPELLINGS[spelling](), N)
-    assert side.hints[0].kind == "date"
-    assert np.array_equal(side.values[:, 0], SINCE_1970)
+def test_a_side_column_is_a_date_however_it_is_spelled(spelling):
+    column, values = read(SPELLINGS[spelling]())
+    assert column.kind == "date"
+    assert np.array_equal(values, SINCE_1970)
 
 
 def test_what_is_missing_among_dates_stays_missing():
@@ -63,12 +68,12 @@ def test_what_is_missing_among_dates_stays_missing():
         "text": pd.Series(["2020-01-02", None] * 5),
         "words": pd.Series(["2020-01-02", "?"] * 5),
     }
-    for hint in with_gaps.values():
-        side = read_side(None, hint, 10)
-        assert side.hints[0].kind == "date"
-        assert side.hints[0].missing
-        assert side.values[0, 0] == 18263
-        assert np.isnan(side.values[1, 0])
+    for given in with_gaps.values():
+        column, values = read(given)
+        assert column.kind == "date"
+        assert column.missing
+        assert values[0] == 18263
+        assert np.isnan(values[1])
 
 
 @pytest.mark.parametrize("held", [["2020-01-02"], [datetime.date(2020, 1, 2)], [1.0], ["a"]])
@@ -80,8 +85,8 @@ def test_a_part_without_any_value_is_missing_whatever_its_type(held, dtype):
 
 
 def test_the_time_of_day_counts():
-    side = read_side(None, pd.Series([datetime.datetime(2020, 1, 2, 6), None] * 3), 6)
-    assert side.values[0, 0] == 18263.25
+    _, values = read(pd.Series([datetime.datetime(2020, 1, 2, 6), None] * 3))
+    assert values[0] == 18263.25
 
 
 @pytest.mark.parametrize(
@@ -92,22 +97,22 @@ def test_the_time_of_day_counts():
     ],
 )
 def test_a_span_of_time_is_a_number_of_days(spans):
-    side = read_side(None, spans, 10)
-    assert side.hints[0].kind == "number"
-    assert side.values[:2, 0].tolist() == [1.5, 0.5]
+    column, values = read(spans)
+    assert column.kind == "number"
+    assert values[:2].tolist() == [1.5, 0.5]
 
 
 @pytest.mark.parametrize("form", DATE_FORMATS)
-def test_text_is_a_date_for_estimators_where_it_is_one_for_the_command_line(form):
+def test_text_is_a_date_in_blocks_where_it_is_one_in_tables(form):
     spelled = "%Y-%m-%d" if form == "ISO8601" else form
     texts = [day.strftime(spelled) for day in DAYS]
     column, _ = understand(TextCells("day", texts), use=True)
     if column.kind == "number":  # 10.2014 is one
         return
-    hint = described("day", 0, lambda: [pd.Series(texts)], N)
-    assert (column.kind, column.form) == (hint.kind, hint.form)
+    side = described("day", 0, lambda: [pd.Series(texts)], N)
+    assert (column.kind, column.form) == (side.kind, side.form)
     days = column.encode(TextCells("day", texts))[0][:, 0]
-    assert np.array_equal(side_numbers(pd.Series(texts), hint), days)
+    assert np.array_equal(side_numbers(pd.Series(texts), side), days)
 
 
 @pytest.mark.parametrize(
@@ -137,85 +142,29 @@ def test_zones_become_utc():
     assert plain(summer)[0] == pd.Timestamp("2020-06-30 23:00")
 
 
-YEARS = pd.Series(pd.to_datetime(["2010-01-01", "2000-01-01", "1990-01-01"] * 200))
-NAMES = ("1990-01-01", "2000-01-01", "2010-01-01")
-DATED = {
-    "datetime64": lambda: YEARS,
-    "index": lambda: pd.DatetimeIndex(YEARS),
-    "array": lambda: YEARS.to_numpy(),
-    "date": lambda: YEARS.dt.date,
-    "period": lambda: YEARS.dt.to_period("Y"),
-    "date32": lambda: YEARS.dt.date.astype(arrow("date32")),
-    "polars": lambda: pytest.importorskip("polars").Series("day", YEARS.dt.date.tolist()),
-    "text": lambda: YEARS.dt.strftime("%d.%m.%Y"),
-}
+def test_day_and_month_of_a_side_column_are_not_guessed():
+    with pytest.raises(
+        ValueError, match="is 1 February or 2 January: write year-month"
+    ):
+        read(pd.Series(["01/02/2020", "03/04/2020"]))
 
 
-def table(seed=0):
-    """The slope of the last column turns round in the year 2000."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((N, 3))
-    turned = (pd.Timestamp("2000-01-01") == YEARS).to_numpy()
-    y = X[:, 0] + np.where(turned, -2.0, 2.0) * X[:, 2] + 0.3 * rng.standard_normal(N)
-    return X, y
-
-
-@pytest.mark.parametrize("spelling", DATED)
-def test_environments_that_are_dates_are_shown_as_dates_in_their_order(spelling):
-    X, y = table()
-    model = HRMRegressor().fit(X, y, environments=DATED[spelling]())
-    assert model.environment_labels_ == NAMES
-    assert [score.label for score in model.leave_one_out_] == list(NAMES)
-    side = read_side(DATED[spelling](), None, N)
-    assert side.labels.ordered
-    if spelling != "text":  # listed as it was written
-        assert [name for name, _ in side.named] == list(NAMES)
-
-
-def test_a_time_of_day_is_shown_where_there_is_one():
-    hours = pd.to_datetime(["2020-01-01 00:00", "2020-01-01 06:30"] * 5)
-    assert read_side(hours, None, 10).labels.names == ("2020-01-01", "2020-01-01 06:30:00")
-
-
-def test_labels_that_say_nothing_are_named_as_dates():
-    with pytest.raises(ValueError, match="different labels; got one, '2020-01-01'"):
-        read_side(pd.DatetimeIndex(["2020-01-01"] * 9), None, 9)
-
-
-def test_labels_that_would_become_one_date_stay_apart():
-    labels = np.array(["2020-01-01", "2020-01-01 00:00", "2020-01-02"] * 5)
-    assert len(read_side(labels, None, 15).labels.names) == 3
-
-
-def test_parquet_and_dask_show_and_read_dates_as_memory_does(tmp_path):
+def test_parquet_and_dask_read_dates_as_memory_does(tmp_path):
     pytest.importorskip("pyarrow")
     dd = pytest.importorskip("dask.dataframe")
-    from hetrisk.blocks import ParquetBlocks
+    from hetrisk.blocks import DaskBlocks, ParquetBlocks
 
-    X, y = table()
-    frame = pd.DataFrame(X, columns=list("abc")).assign(y=y, day=YEARS)
-    spelled = {"moment": YEARS, "date": YEARS.dt.date, "text": YEARS.dt.strftime("%m/%d/%Y")}
-    for name, values in spelled.items():
+    frame = pd.DataFrame({"a": np.arange(N) / 7, "y": np.arange(N) / 3})
+    for name, values in (("moment", DAYS), ("date", DAYS.dt.date), ("text", DAYS.astype(str))):
         held, path = frame.assign(day=values), tmp_path / f"{name}.parquet"
         held.to_parquet(path, row_group_size=250)
         far = dd.from_pandas(held, npartitions=3)
-        fits = [
-            HRMRegressor().fit(ParquetBlocks(path, "y", environments="day")),
-            HRMRegressor().fit(far[list("abc")], far["y"], environments=far["day"]),
-            HRMRegressor().fit(far[list("abc")], far["y"], environments=far[["day"]]),
-        ]
-        for fit in fits:
-            assert fit.environment_labels_ == NAMES
-        hinted = [
-            ParquetBlocks(path, "y", aside="day").side_columns,
-            read_side(None, values.rename("day"), N).hints,
-        ]
-        assert all(column.kind == "date" for (column,) in hinted)
-        spread = HRMRegressor().fit(far[list("abc")], far["y"], hints=far[["day"]])
-        held_fit = HRMRegressor().fit(X, y, hints=values.rename("day"))
-        assert [s.sentence for s in spread.sources_] == [
-            s.sentence.replace("x2", "c") for s in held_fit.sources_
-        ]
+        for source in (
+            ParquetBlocks(path, "y", ["a"], aside="day"),
+            DaskBlocks(far[["a"]], far["y"], aside=far[["day"]]),
+        ):
+            assert source.side_columns[0].kind == "date"
+            assert np.array_equal(source.collect(lambda rows: rows.aside[:, 0]), SINCE_1970)
 
 
 def test_numbers_are_numbers_whatever_holds_them():

@@ -1,6 +1,8 @@
 """The encoder as a transformer: plain is plain, whatever the frame and the order of its rows."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -218,3 +220,11 @@ def test_far_too_many_columns_are_refused_after_a_look_at_a_few(n_columns, monke
     with pytest.raises(TableError, match=f"{n_columns:,} columns"):
         TableEncoder().fit(wide)
     assert len(looked) == 2001
+
+
+def test_encoding_a_table_needs_no_scikit_learn():
+    code = (
+        "import sys; from hetrisk.tables.encoding import Encoding; import hetrisk.tables.time; "
+        "import hetrisk.tables.reading; sys.exit('sklearn' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -12,7 +12,7 @@ from hetrisk.columns.parquet import open_parts
 from hetrisk.columns.schema import common_schema
 from hetrisk.estimators.large import table_blocks
 from hetrisk.tables import TableEncoder, inputs, large, read_table, read_target
-from hetrisk.tables.large import pieces, sampled
+from hetrisk.tables.large import drawn, pieces
 from hetrisk.tables.spooled import LargeTable
 
 N = 900
@@ -29,7 +29,6 @@ def table():
 
 @pytest.fixture(autouse=True)
 def few_rows_are_looked_at(monkeypatch):
-    monkeypatch.setattr(large, "SAMPLED_ROWS", 200)
     monkeypatch.setattr(large, "PIECE_ROWS", 130)
 
 
@@ -43,42 +42,17 @@ def at(path):
     return LargeTable(path, path.name)
 
 
-def test_rows_sorted_by_class_are_seen_to_the_end(table, tmp_path):
-    table["y"] = np.where(np.arange(N) < N - 60, "no", "yes")
-    found = sampled(at(written(table, tmp_path, 1)), "y")[0]
-    assert sorted(set(read_target(found.frame, "y").values)) == ["no", "yes"]
-
-
-def test_a_class_too_rare_to_be_drawn_is_a_class(table, tmp_path):
-    table["y"] = "no"
-    table.loc[[501, 899], "y"] = "yes"
-    ready, total = sampled(at(written(table, tmp_path)), "y")
-    assert total == N
-    assert (ready.frame["y"] == "yes").sum() == 2
-    assert set(ready.frame.index[ready.frame["y"] == "yes"]) == {501, 899}
-
-
-def test_columns_constant_or_empty_in_the_head_are_not_constant(table, tmp_path):
-    table["late"] = np.where(np.arange(N) > N - 4, 1.0, 0.0)
-    table["once"] = np.where(np.arange(N) == 17, "x", None)
-    table["never"] = 7
-    frame = sampled(at(written(table, tmp_path)), "y")[0].frame
-    assert sorted(frame["late"].unique()) == [0.0, 1.0]
-    assert frame["once"].notna().sum() == 1
-    assert frame["never"].nunique() == 1
-    assert frame.index.is_monotonic_increasing
-    pd.testing.assert_frame_equal(frame, table.loc[frame.index], check_dtype=False)
-
-
-def test_a_column_that_counts_the_rows_does_so_in_a_sample(table, tmp_path):
-    table["anything"] = np.arange(N) * 3 + 5
-    frame = sampled(at(written(table, tmp_path)), "y")[0].frame
-    gaps = np.diff(np.sort(frame["anything"]))
-    assert gaps.min() < gaps.max()  # a sample of them does not
-    encoder = TableEncoder().fit(read_table(tmp_path).frame.drop(columns="y"))
-    assert {out.name: str(out) for out in encoder.left_out_} == {
-        "anything": "an identifier: it counts the rows"
-    }
+def test_a_sample_is_the_same_rows_in_whatever_order_they_lie(table, tmp_path):
+    table["town"] = np.where(np.arange(N) % 3, "ulm", None)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one = drawn(at(written(table, tmp_path / "a")), 200)
+    names = table.columns[::-1]
+    shuffled = table.sample(frac=1, random_state=0)[names]
+    other = drawn(at(written(shuffled, tmp_path / "b", 2)), 200)
+    assert one.notes[0] == "too large for memory: a sample of 200 of 900 rows"
+    assert set(one.frame["a"]) == set(other.frame["a"])
+    assert len(one.frame) == 200
 
 
 def variety(table, folder):
@@ -100,7 +74,7 @@ def test_files_that_differ_are_one_table_on_every_path(table, tmp_path, monkeypa
     place = variety(table, tmp_path)
     if large_table:
         monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
-        found = sampled(at(place), "y")[0]
+        found = drawn(at(place), 500)
     else:
         found = read_table(place)
     assert set(found.frame.columns) == {"a", "b", "count", "town", "y"}
@@ -127,7 +101,7 @@ def test_numbers_written_by_people_are_read_alike_in_every_block(table, tmp_path
     table["a"] = [f"{value:,.2f}" for value in 2000 + 500 * table["a"]]
     table["site"] = np.arange(N) % 3
     written(table, tmp_path, 1)
-    frame = sampled(at(tmp_path), "y")[0].frame
+    frame = drawn(at(tmp_path), 200).frame
     target = read_target(frame, "y")
     encoding = TableEncoder(number=["a"]).fit(frame[["a", "b"]]).encoding_
     sides = {"site": lambda column: column.to_numpy(float)}

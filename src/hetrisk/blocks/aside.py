@@ -9,8 +9,8 @@ apart has position -1.
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from hetrisk.columns.dates import (
     DATE_FORMATS,
     are_dates,
     days,
+    form_among,
     forms_of,
     plain,
     text_days,
@@ -31,8 +32,6 @@ from hetrisk.core.result import SideColumn
 
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
 MOST_LEVELS = 10_000  # of a category that are told apart: those with the most rows
-WHOLE = 2.0**53  # from it on two integers may be one as float64
-MOST_LARGE = 1_000_000  # of such numbers that are kept from part to part
 _CODES = "codes"  # whole numbers that are a category, by what their column is called
 
 
@@ -95,15 +94,6 @@ def _spelled(given: pd.Series, values: pd.Series) -> tuple[IntArray, list[str]]:
     return place, [str(int(number)) for number in found.tolist()]
 
 
-def _large(given: pd.Series, values: pd.Series) -> pd.Series:
-    """Distinct numbers that float64 may not hold, as given; the index is what it makes of them."""
-    large = (values.abs() >= WHOLE).to_numpy()
-    if not large.any() or not _is_number(given):
-        return pd.Series([], dtype=object)
-    exact = given[large].drop_duplicates().astype(object)
-    return exact.set_axis(exact.astype(np.float64))
-
-
 def side_numbers(values: pd.Series, column: SideColumn) -> FloatArray:
     """(n,) values of a side column as numbers."""
     given, values = values, _held(values)
@@ -153,8 +143,13 @@ def described(
         return SideColumn(name, kind, position, (), missing)
     dated = told_of(levels)
     if kind == "category" and dated and seen.forms:
+        form, trouble = form_among(seen.forms, dated, None)
+        if trouble:
+            raise ValueError(
+                f"side column {name!r}: {trouble.split(':')[0]}: write year-month-day."
+            )
         absent = missing or len(dated) < len(levels)
-        return SideColumn(name, "date", position, (), absent, form=seen.forms[0])
+        return SideColumn(name, "date", position, (), absent, form=form)
     further = seen.further or len(levels) > MOST_LEVELS
     known = tuple(sorted(level for level, _ in _largest(levels)))
     return SideColumn(name, "category", position, known, missing, further)
@@ -168,8 +163,6 @@ class _Seen:
         self.kinds: set[str] = set()
         self.levels, self.further = Counter[str](), False
         self.forms = tuple(DATE_FORMATS)
-        self.large: dict[float, Any] = {}  # what each float stood for first
-        self.alike = ""
 
     def add(self, given: pd.Series) -> None:
         """Look at a further part."""
@@ -179,7 +172,6 @@ class _Seen:
             return
         kind = side_kind(values)
         if kind == "number":
-            self.alike = self.alike or self._met(_large(given, values))
             held = values.dropna().to_numpy(np.float64)
             if are_codes(self.name, held) or (self.labels and bool((held == np.rint(held)).all())):
                 kind = _CODES
@@ -191,17 +183,6 @@ class _Seen:
         elif self.kinds == {_CODES}:
             place, texts = _spelled(given, values)
             self._count(Counter(dict(zip(texts, np.bincount(place).tolist(), strict=True))))
-
-    def _met(self, large: pd.Series) -> str:
-        """Two numbers that are one as float64, of this part and those before, if there are any."""
-        # Where no more are kept, a part is still compared with those that are, and within itself.
-        full = len(self.large) >= MOST_LARGE
-        known: MutableMapping[float, Any] = ChainMap({}, self.large) if full else self.large
-        for number, exact in zip(large.index.tolist(), large, strict=True):
-            first = known.setdefault(number, exact)
-            if first != exact:
-                return f"{first} and {exact}"
-        return ""
 
     def _count(self, own: Counter[str]) -> None:
         self.levels.update(own)
@@ -219,11 +200,6 @@ class _Seen:
                 f"side column {self.name!r} must hold one kind of value; got {sorted(kinds)}."
             )
         (kind,) = kinds
-        if kind == "number" and self.alike:
-            raise ValueError(
-                f"side column {self.name!r} must hold numbers that float64 tells apart; got "
-                f"{self.alike}. Subtract the smallest from all, or pass them as text."
-            )
         return kind
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from hetrisk.columns.dates import are_dates, forms_of, iso, plain, text_moments
-from hetrisk.columns.names import are_codes
 from hetrisk.core.numerics.rows import FloatArray
 
 SUM_TOLERANCE = 1e-6  # a row of responsibilities may miss a sum of one by this much
@@ -106,18 +105,6 @@ def sorted_labels(labels: np.ndarray) -> np.ndarray:
     """Return distinct labels sorted: as numbers or dates where they are that throughout."""
     values = in_order(pd.Series(labels)).to_numpy()
     return labels[np.argsort(values, kind="stable")]
-
-
-def have_order(values: pd.Series, name: str = "") -> bool:
-    """Whether labels that `in_order` has returned stand in an order that means something.
-
-    Whole numbers have none where they are names, by what they are called.
-    """
-    if are_dates(values):
-        return True
-    if pd.api.types.is_bool_dtype(values.dtype) or not pd.api.types.is_numeric_dtype(values.dtype):
-        return False
-    return not are_codes(name, values.to_numpy(np.float64))
 
 
 def check_shares(given: np.ndarray) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
@@ -96,22 +95,6 @@ class ArrayBlocks(Blocks):
 
     def _taken(self, chosen: np.ndarray) -> Rows:
         return self._take(chosen)
-
-    def featureless(self) -> Rows:
-        """Return what the rows carry beside features and target, in one block."""
-        n = self.n_rows
-        nothing, weight = np.empty((n, 0)), np.broadcast_to(1.0, n)
-        return Rows(nothing, weight, weight, self.environments, self.aside, self.start)
-
-    def in_larger_blocks(self, times: int) -> ArrayBlocks:
-        """Return the same rows in blocks ``times`` as large, for what costs more by the block."""
-        coarse = copy(self)
-        coarse.block_rows = times * self.block_rows
-        return coarse
-
-    def strided(self, size: int) -> Rows:
-        """At most twice ``size`` rows, evenly spaced."""
-        return self._take(slice(0, None, max(1, self.n_rows // size)))
 
     def without_target(self) -> ArrayBlocks:
         """Return the same features, every target NaN."""

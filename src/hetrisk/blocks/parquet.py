@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hetrisk.blocks.aside import WHOLE, described, side_matrix
+from hetrisk.blocks.aside import described, side_matrix
 from hetrisk.blocks.base import (
     Blocks,
     check_classes,
@@ -347,9 +347,7 @@ class ParquetBlocks(Blocks):
         column = batch.column(name)
         if name in self._common.categories:
             column = column.dictionary_encode()
-        # Beside missing ones integers become float64, which does not hold all of the large ones.
-        exact = column.null_count > 0 and _reach_beyond(column)
-        values: pd.Series = column.to_pandas(date_as_object=False, integer_object_nulls=exact)
+        values: pd.Series = column.to_pandas(date_as_object=False)
         return values
 
     def _side_parts(self, name: str) -> Iterator[pd.Series]:
@@ -372,11 +370,3 @@ class ParquetBlocks(Blocks):
         text = pa.types.is_string(found.type)
         values = np.asarray(found.to_pylist()) if text else found.to_numpy(zero_copy_only=False)
         return np.sort(values)
-
-
-def _reach_beyond(column: pa.Array) -> bool:
-    """Whether a column holds integers that may be one as float64."""
-    if not pa.types.is_integer(column.type):
-        return False
-    ends = pc.min_max(column).as_py()
-    return any(end is not None and abs(end) >= WHOLE for end in ends.values())

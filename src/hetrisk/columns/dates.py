@@ -125,7 +125,13 @@ def date_form(texts: Sequence[str], dayfirst: bool | None) -> tuple[str, str]:
     form, trouble : ("", "") for texts that are no dates; a form alone where it is clear; the
         trouble alone where day and month may be either, or are not as they were said to be.
     """
-    forms = forms_of(texts)
+    return form_among(forms_of(texts), texts, dayfirst)
+
+
+def form_among(
+    forms: Sequence[str], texts: Sequence[str], dayfirst: bool | None
+) -> tuple[str, str]:
+    """`date_form` where it is known which formats read the texts."""
     slashed = {form: _swapped(form) for form in forms if _swapped(form) in DATE_FORMATS}
     if not slashed:
         return next(iter(forms), ""), ""

@@ -22,7 +22,6 @@ def table_blocks(
     *,
     aside: Mapping[str, Callable[[pd.Series], np.ndarray]] | None = None,
     weight: str | None = None,
-    cluster: bool = False,
 ) -> Blocks:
     """Return the rows of Parquet files as an encoding reads them.
 
@@ -34,9 +33,8 @@ def table_blocks(
     aside : name of a side column -> how it is read: to numbers (a column of time), or to names of
         environments.
     weight : the column of weights.
-    cluster : compute on the dask cluster whose client is active.
     """
-    from hetrisk.blocks.encoded import EncodedBlocks, ReadColumn, encoded_on_cluster
+    from hetrisk.blocks.encoded import EncodedBlocks, ReadColumn
     from hetrisk.blocks.encoded import Encoding as BlockEncoding
 
     whole = BlockEncoding(
@@ -47,7 +45,7 @@ def table_blocks(
         aside=tuple(ReadColumn(name, read) for name, read in (aside or {}).items()),
         weight=None if weight is None else ReadColumn(weight, _weights),
     )
-    return encoded_on_cluster(path, whole) if cluster else EncodedBlocks(path, whole)
+    return EncodedBlocks(path, whole)
 
 
 @dataclass(frozen=True)

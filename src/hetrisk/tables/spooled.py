@@ -51,14 +51,13 @@ class LargeTable:
     path : a Parquet file or a folder of them.
     name : of the file or folder the user gave.
     notes : what was done to get there, a clause each.
-    spool : a folder that goes away with the table, where its encoded rows may be put down; None
-        where reading the files again is quick enough.
+    text : whether it was text, so that its cells are what they spell.
     """
 
     path: Path
     name: str
     notes: tuple[str, ...] = ()
-    spool: Path | None = None
+    text: bool = False
 
 
 def is_large_text(path: Path) -> bool:
@@ -93,7 +92,7 @@ def in_parquet(
         with source.unchanged():
             notes = _spool(source, place, target, encoding, delimiter)
         try:
-            yield LargeTable(place, path.name, notes, folder)
+            yield LargeTable(place, path.name, notes, text=True)
         except (TableError, ValueError) as error:
             raise TableError(str(error).replace(str(place), path.name)) from error
 
