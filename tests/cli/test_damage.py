@@ -111,7 +111,7 @@ def test_parquet_replaced_while_it_is_read_is_refused(tmp_path, monkeypatch):
     assert "t.parquet' was replaced or written to since it was opened" in result.stderr
 
 
-@pytest.mark.parametrize("file", ["text.parquet", "encoded.parquet"])
+@pytest.mark.parametrize("file", ["text.parquet"])
 def test_rows_put_down_on_a_full_disk_are_a_sentence(file, tmp_path, monkeypatch):
     frame()[COLUMNS].to_csv(tmp_path / "t.csv", index=False)
     spool = tmp_path / "spool"

@@ -20,7 +20,9 @@ TIME_NAME = re.compile(
 SITE_NAME = re.compile(
     r"(^|[\W_])(site|state|country|region|school|hospital|cent(er|re)|clinic|city|district|"
     r"county|province|batch|lab|station|store|shop|farm|village|team|plant|location|group|"
-    r"branch|machine|device|place|area|zone|market|ward|community|municipality)s?($|[\W_0-9])",
+    r"branch|machine|device|place|area|zone|market|ward|community|municipality|department|dept|"
+    r"division|industry|sector|zone|island|block|species|farm|brand|make|race|occupation|sport|"
+    r"airport|carrier|continent|stratum)s?($|[\W_0-9])",
     re.I,
 )
 FEWEST, MOST, ROWS_EACH = 3, 200, 5.0  # values of a column that looks like a time or a site

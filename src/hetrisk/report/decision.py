@@ -283,10 +283,11 @@ def decide_without_backtest(
     chosen = next(line for line in ranking if line.chosen)
     left = [line.column for line in evidence if not line.kept]
     name = called(chosen.candidate, forecast.unit)
+    goes = "it goes" if len(left) == 1 else "they go"
     headlines = {
         "columns left out": (
             f"Use {name}, which leaves {listed([brief(n, 40) for n in left], 4)} out: the rows "
-            "hold groups in which they go with the target in another way."
+            f"hold groups in which {goes} with the target in another way."
         ),
         "differences stay": (
             f"Use {name}: the rows hold groups that differ, but leaving columns out would not help."
