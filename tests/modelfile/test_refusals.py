@@ -1,5 +1,6 @@
 """What a model file may hold: all else is refused in a sentence, and nothing in it runs."""
 
+import dataclasses
 import json
 import pickle
 import zipfile
@@ -19,6 +20,7 @@ from modelfile.examples import (
     packed,
     part,
     parts,
+    reference,
     relabelled,
     timed,
     with_numbers,
@@ -234,6 +236,14 @@ def test_a_zone_is_never_the_path_of_a_file(zone):
     bad = edited(good, lambda records: records["encoder"]["time"].update(zone=zone))
     with pytest.raises(ModelFileError, match="have its form"):
         modelfile.loads(bad)
+
+
+def test_a_column_of_zeros_and_ones_has_a_share():
+    columns = dataclasses.replace(
+        reference()["columns"], indicator=np.array([True, False, False]), mean=np.full(3, np.nan)
+    )
+    with pytest.raises(ModelFileError, match="a share for each column"):
+        modelfile.dumps(deployed(reference={**reference(), "columns": columns}))
 
 
 def test_classes_and_scores_must_agree():

@@ -93,6 +93,33 @@ def test_time_is_read_as_it_was(zone):
         model.predict(table.drop(columns="when"))
 
 
+def test_a_fitted_model_predicts_the_same_from_its_file(tmp_path):
+    table, rng = frame(240), np.random.default_rng(1)
+    table = table.assign(
+        when=np.sort(rng.integers(2001, 2010, 240)), site=rng.choice(["p", "q"], 240)
+    )
+    y = table["a"] + 0.2 * table["when"] + rng.normal(size=240)
+    model = hetrisk.BacktestRegressor(time="when", environment="site").fit(table, y)
+    modelfile.save(tmp_path / "m", modelfile.Deployed.from_model(model))
+    again = modelfile.load(tmp_path / "m")
+    later = table.assign(when=table["when"] + 15)
+    np.testing.assert_allclose(again.predict(later), model.predict(later), rtol=1e-12)
+    np.testing.assert_allclose(
+        again.predict_interval(later, 0.8), model.predict_interval(later, 0.8), rtol=1e-12
+    )
+    adapted = modelfile.Deployed.from_model(model.adapt(table.iloc[:9], y[:9] + 5))
+    assert "labelled rows" in modelfile.loads(modelfile.dumps(adapted)).adaptation["sentence"]
+
+
+def test_a_fitted_classifier_predicts_the_same_from_its_file():
+    X, rng = frame(200)[["a", "b", "c"]].to_numpy(), np.random.default_rng(1)
+    sites = rng.integers(0, 5, 200)
+    model = hetrisk.StableClassifier().fit(X, X[:, 0] > 0, environments=sites)
+    again = modelfile.loads(modelfile.dumps(modelfile.Deployed.from_model(model)))
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), rtol=1e-12)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
 def test_labels_have_probabilities():
     model, table = labelled(), frame()
     shares = model.predict_proba(table)

@@ -148,7 +148,7 @@ class _Backtest(BaseEstimator, ABC):
         self.forecast_, self.reach_curve_ = outcome.forecast, outcome.curve
         self.break_even_, self.quantiles_ = outcome.break_even, outcome.quantiles
         self._predictor, self._drift = outcome.predictor, outcome.drift
-        self._periods = prepared.layout.periods
+        self.periods_ = prepared.layout.periods
         own = any(type(p) is EstimatorPart for m in outcome.members for p in m)
         self.predictor_ = None if own else outcome.predictor
         single = outcome.members[0] if len(outcome.members) == 1 else ()
@@ -233,7 +233,8 @@ class BacktestRegressor(RegressorMixin, _Backtest):
     quantiles_ : half widths of intervals by horizon and level.
     weights_ : of the candidates in the model chosen.
     adaptation_ : what `adapt` changed, on a copy that it returned.
-    columns_, encoder_, time_name_, environment_name_, environment_levels_ : how X is read.
+    columns_, encoder_, time_name_, environment_name_, environment_levels_, periods_ : how X is
+        read.
     n_features_in_, feature_names_in_ : columns of X.
 
     Examples
@@ -287,8 +288,8 @@ class BacktestRegressor(RegressorMixin, _Backtest):
         if self.quantiles_ is None:
             raise ValueError("there are no intervals: nothing was backtested and too few rows.")
         horizon = np.ones(len(rows))
-        if self._periods is not None and rows.time is not None:
-            horizon = self._periods.horizon(rows.time)
+        if self.periods_ is not None and rows.time is not None:
+            horizon = self.periods_.horizon(rows.time)
         half = half_width(self.quantiles_, level, horizon)
         return np.column_stack([centre - half, centre + half])
 

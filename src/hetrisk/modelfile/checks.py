@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hetrisk.core.backtest.adaptation import Drift
+from hetrisk.core.drift.columns import Columns
 from hetrisk.core.predictor import HingesPart, LevelPart, TreesPart
 from hetrisk.modelfile.deployed import MOST_HINGES
 
@@ -68,6 +69,12 @@ def _depth(part: TreesPart, leaf: np.ndarray) -> int:
         level = np.concatenate([part.left[level], part.right[level]])
         level = level[~leaf[level]]
     return depth
+
+
+def wrong_columns(made: Columns) -> str:
+    """Say what is wrong with the summaries of columns."""
+    shares = (made.mean >= 0) & (made.mean <= 1)
+    return "" if shares[made.indicator].all() else "have a share for each column of zeros and ones"
 
 
 def wrong_summary(made: dict[str, Any]) -> str:

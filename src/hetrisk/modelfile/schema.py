@@ -234,6 +234,7 @@ COLUMNS = Record(
     | of(Array("number", ("q", "d"), 0.0, 1.0, nan=True), "cdf")
     | of(Array("truth", ("d",)), "indicator"),
     Columns,
+    checks.wrong_columns,
 )
 MISSES = Record(
     of(COUNT, "n")
