@@ -101,8 +101,11 @@ class LevelPart(Part):
         """See the class."""
         if rows.environment is None:
             return np.tile(self.other, (len(rows), 1))
-        known = np.clip(rows.environment, 0, len(self.level) - 1)
-        return np.where((rows.environment >= 0)[:, None], self.level[known], self.other)
+        # Codes beyond the levels: environments that were known, but not learned from.
+        known = (rows.environment >= 0) & (rows.environment < len(self.level))
+        scores = np.tile(self.other, (len(rows), 1))
+        scores[known] = self.level[rows.environment[known]]
+        return scores
 
 
 @final

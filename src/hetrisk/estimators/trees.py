@@ -81,7 +81,7 @@ def grow_for_labels(
 def _grown(
     model: Any, X: FloatArray, y: FloatArray, weight: FloatArray, columns: IntArray
 ) -> TreesPart:
-    """Fit to bins of our own: scikit-learn's take weights into account at a hundred times the cost."""
+    """Fit to bins of our own: scikit-learn's cost a hundred times as much with weights."""
     edges = [_edges(X[:, j], weight) for j in columns]
     bins = [np.searchsorted(e, X[:, j]) for e, j in zip(edges, columns, strict=True)]
     codes = np.column_stack(bins).astype(np.float64)
@@ -136,7 +136,7 @@ def _without_trees(base: FloatArray, n_features: int) -> TreesPart:
 
 
 def as_part(model: Any, columns: IntArray, edges: list[FloatArray]) -> TreesPart:
-    """Plain arrays of a model fitted to bins: columns put back in place, bins to the cuts' values."""
+    """Plain arrays of a model fitted to bins: columns back in place, bins as values of the cuts."""
     start_of = np.cumsum([0, *(len(e) for e in edges)])
     cuts = np.concatenate([*edges, np.zeros(1)])
     nodes, root, output, depth = [], [], [], 0

@@ -44,6 +44,7 @@ def content_order(X: FloatArray, y: FloatArray, more: FloatArray) -> tuple[IntAr
     keys = np.zeros(X.shape[1], dtype=np.uint64)
     for j, column in enumerate(X.T):
         rank = _ranks(column)
-        keys[j] = _mixed(rank * _SECOND + base).sum()
+        # Distinct ones: a row that stands there twice says nothing new, as a weight of 2 does not.
+        keys[j] = np.unique(_mixed(rank * _SECOND + base)).sum()
         row += _mixed(rank * _FIRST + keys[j])
     return np.lexsort((row, target)), np.argsort(keys, kind="stable")

@@ -21,6 +21,7 @@ MOST_SITES: Budget[int] = 200
 FOLDS = (
     5  # groups of sites left out in turn: each model sees four fifths, as deployment's almost will
 )
+ROUNDING = 1e-9  # share by which sums of the same weights may differ
 SHARES = (0.35, 0.5, 0.65, 0.8)  # of the periods, learned from before a cut
 
 
@@ -63,7 +64,8 @@ def merge_periods(values: FloatArray, weight: FloatArray) -> Periods:
     Values are taken from the first on until they hold ``LEAST_ROWS`` rows and a fair share of all;
     what is left at the end joins the last.
     """
-    enough = max(LEAST_ROWS, weight.sum() / MOST_PERIODS)
+    # A little less: sums of weights differ in their last digits with the order of rows.
+    enough = max(LEAST_ROWS, weight.sum() / MOST_PERIODS) * (1.0 - ROUNDING)
     starts, mass = [0], 0.0
     for k, rows in enumerate(weight.tolist()):
         mass += rows
@@ -109,14 +111,16 @@ def group_sites(names: list[str], weight: FloatArray, content: FloatArray) -> Si
     ``content`` (L, m), means of what its rows hold, is least: names have no say.
     """
     told = [tuple(np.round(line, 9)) for line in content]
-    order = sorted(range(len(names)), key=lambda k: (-weight[k], *told[k], names[k]))
+    # In shares of all, rounded: sums of weights differ in their last digits with the order of rows.
+    share = np.round(weight / max(float(weight.sum()), 1e-300) / ROUNDING)
+    order = sorted(range(len(names)), key=lambda k: (-share[k], *told[k], names[k]))
     n_folds = min(FOLDS, len(names))
     size, fold = np.zeros(n_folds), np.zeros(len(names), dtype=np.int64)
     alone = np.zeros(len(names), dtype=bool)
     for rank, level in enumerate(order):
         fold[level] = size.argmin()
-        size[fold[level]] += weight[level]
-        alone[level] = weight[level] >= LEAST_ROWS and rank < MOST_SITES
+        size[fold[level]] += share[level]
+        alone[level] = weight[level] >= LEAST_ROWS * (1.0 - ROUNDING) and rank < MOST_SITES
     site, of_site, called = np.zeros(len(names), dtype=np.int64), [], []
     # Sites are numbered by rank, not by name: what is summed over them is summed in one order.
     for level in (k for k in order if alone[k]):
