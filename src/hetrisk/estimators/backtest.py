@@ -353,7 +353,8 @@ class BacktestClassifier(ClassifierMixin, _Backtest):
 
     def predict(self, X: Any) -> np.ndarray:
         """(n,) most probable labels."""
-        labels: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        labels: np.ndarray = self.classes_[best]
         return labels
 
     def adapt(self, X_new: Any, y_new: Any, *, sample_weight: Any = None) -> Self:

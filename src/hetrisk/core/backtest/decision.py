@@ -35,6 +35,7 @@ from hetrisk.core.records import Records
 from hetrisk.core.result import Forecast, Horizon, Ranked, ReachLine, Tested
 
 REACHES = np.round(np.arange(0.0, 4.01, 0.25), 2)  # of the curve
+MOST_LOG = 700.0  # of a ratio that is stated: its exponential is still a number
 FARTHEST_HORIZON = 2.0  # times the periods learned from: what is foretold beyond is a guess
 
 
@@ -182,7 +183,10 @@ def _ranking(
     for name, weight in weights:
         losses = tests.losses.of(weight[None])[0]
         c = compare(losses, reference, reach)
-        low, high = c.log_ratio - 2 * c.standard_error, c.log_ratio + 2 * c.standard_error
+        wide = 2 * c.standard_error
+        band = np.array([c.log_ratio, c.log_ratio - wide, c.log_ratio + wide])
+        # Where plain makes next to no error ratios have no end.
+        ratio, low, high = np.exp(np.clip(band, -MOST_LOG, MOST_LOG))
         chosen = bool(np.array_equal(weight, choice.weight))
         lines.append(
             Ranked(
@@ -190,9 +194,9 @@ def _ranking(
                 mean=float(_scale(losses.mean(), numbers)),
                 worst=float(_scale(losses.max(), numbers)),
                 criterion=float(extrapolated(losses, reach)),
-                ratio=float(np.exp(c.log_ratio)),
-                ratio_low=float(np.exp(low)),
-                ratio_high=float(np.exp(min(high, 700.0))),
+                ratio=float(ratio),
+                ratio_low=float(low),
+                ratio_high=float(high),
                 chosen=chosen,
                 note=_note(name, weight, chosen, choice),
             )

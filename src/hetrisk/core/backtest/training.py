@@ -107,7 +107,7 @@ class Training(ABC):
 
     @abstractmethod
     def fit_basis(self, basis: FloatArray) -> LinearPart:
-        """Fit y on (n, H) functions of the rows at hand, the ridge by cross-validation."""
+        """Fit y on (n, H) functions of the rows at hand, with a ridge chosen by cross-validation."""
 
     @property
     def n_features(self) -> int:
