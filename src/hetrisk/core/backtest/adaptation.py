@@ -2,11 +2,11 @@
 
 The model's scores are off by delta_0 + z'delta in a new environment, z the standardised columns.
 How large such deltas are is learned from the environments left out in the backtest: the prior is
-normal with mean zero and variances Omega, those of greatest evidence. For numbers with residuals r and noise s^2 the
-posterior is delta = (A'A / s^2 + Omega^-1)^-1 A'r / s^2 with A = (1, z): few rows move the level a
-little, many rows move everything, and where environments never differed nothing moves. For labels
-the same prior is joined to the log likelihood, and the mode is found by Newton steps (Efron and
-Morris 1975 for the idea; MacKay 1992 for the evidence).
+normal with mean zero and variances Omega, those of greatest evidence. For numbers with residuals r
+and noise s^2 the posterior is delta = (A'A / s^2 + Omega^-1)^-1 A'r / s^2 with A = (1, z): few rows
+move the level a little, many rows move everything, and where environments never differed nothing
+moves. For labels the same prior is joined to the log likelihood, and the mode is found by Newton
+steps (Efron and Morris 1975 for the idea; MacKay 1992 for the evidence).
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _variances(gram: FloatArray, cross: FloatArray) -> FloatArray:
     ``gram`` (E, q, q) are the precisions of the environments' rows, ``cross`` (E, q) the right-hand
     sides. With posterior means m and covariances V, omega_j becomes
     sum_e m_ej^2 / sum_e (1 - V_ejj / omega_j): at a fixed point the derivative of the evidence is
-    zero, and variances that nothing speaks for fall to zero in a few steps, where EM takes hundreds.
+    zero, and variances that nothing speaks for fall to zero in steps where EM takes hundreds.
     """
     q, E = gram.shape[1], len(gram)
     information = np.einsum("eii->i", gram)

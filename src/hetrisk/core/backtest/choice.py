@@ -92,7 +92,7 @@ def _first(values: FloatArray) -> int:
 
 
 def _moves(parts: IntArray, step: int) -> IntArray:
-    """(B, F) what moving some tenths from one candidate to another gives; none in the first."""
+    """(B, F) what moving tenths from one candidate to another gives; none in the first."""
     moves = [parts]
     for giver in np.flatnonzero(parts >= step):
         for taker in range(len(parts)):

@@ -46,9 +46,18 @@ def combine(cells: Moments, scale: FloatArray) -> Pooled:
     return Pooled(total, mean, inner + (gap.T * share) @ gap)
 
 
-def within(cells: Moments, scale: FloatArray, period: IntArray) -> Pooled:
-    """Moments about the mean of each period: a level each is taken out."""
-    parts = [combine(cells, np.where(period == p, scale, 0.0)) for p in np.unique(period)]
+def reweighed(cells: Moments, scale: FloatArray, environment: IntArray, between: float) -> Pooled:
+    """Moments in which differences between the means of environments count ``between`` times."""
+    total = combine(cells, scale)
+    inner = _within(cells, scale, environment)
+    outer = total.covariance - inner.covariance
+    return Pooled(total.weight, total.mean, inner.covariance + between * outer)
+
+
+def _within(cells: Moments, scale: FloatArray, environment: IntArray) -> Pooled:
+    """Moments about the mean of each environment."""
+    codes = np.unique(environment)
+    parts = [combine(cells, np.where(environment == e, scale, 0.0)) for e in codes]
     weight = np.array([p.weight for p in parts])
     total = float(weight.sum()) or 1.0
     covariance = np.tensordot(weight, np.array([p.covariance for p in parts]), axes=1) / total

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.backtest.logistic import logistic
-from hetrisk.core.backtest.solve import combine, pool, solve, within
+from hetrisk.core.backtest.solve import combine, pool, reweighed, solve
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.predictor import Inputs, LinearPart, Part
@@ -88,7 +88,7 @@ class Training(ABC):
         columns: BoolArray | None = None,
         time: bool = False,
         shrink: bool = False,
-        levels: bool = False,
+        between: float = 1.0,
     ) -> LinearPart:
         """Fit y on x.
 
@@ -98,7 +98,9 @@ class Training(ABC):
         columns : (d,) those that may be used.
         time : whether time is a column.
         shrink : whether by a ridge, of a strength that cross-validation chooses.
-        levels : whether each period has a level of its own (which the part then averages).
+        between : what differences between the means of environments (periods, or sites) count
+            for: 1 as any others, 0 not at all (each has a level of its own, which the part
+            averages), more than 1 for anchor regression.
         """
 
     @abstractmethod
@@ -107,12 +109,18 @@ class Training(ABC):
 
     @abstractmethod
     def fit_basis(self, basis: FloatArray) -> LinearPart:
-        """Fit y on (n, H) functions of the rows at hand, with a ridge chosen by cross-validation."""
+        """Fit y on (n, H) functions of the rows at hand by a ridge that is cross-validated."""
 
     @property
     def n_features(self) -> int:
         """Columns, time not among them."""
         return int(self.rows.X.shape[1])
+
+    @property
+    def environment(self) -> IntArray:
+        """(C,) environment of each cell: its period, or without time the cell itself."""
+        timed = bool((self.period != self.period[0]).any())
+        return self.period if timed else np.arange(len(self.period))
 
     @property
     def periods(self) -> IntArray:
@@ -159,14 +167,16 @@ class NumbersTraining(Training):
         columns: BoolArray | None = None,
         time: bool = False,
         shrink: bool = False,
-        levels: bool = False,
+        between: float = 1.0,
     ) -> LinearPart:
         """Least squares from moments: see `Training.fit`."""
         scale = np.where(self.weight > 0, 1.0, 0.0) if cells is None else cells
         pooled = combine(self.cells, scale)
         used = np.ones(self.n_features, dtype=bool) if columns is None else columns
         used = np.append(used, time)
-        inner = within(self.cells, scale, self.period) if levels else pooled
+        inner = pooled
+        if between != 1.0:
+            inner = reweighed(self.cells, scale, self.environment, between)
         n = pooled.effective(self.cells.weight, scale)
         coef = solve(inner, used, n, shrink)
         d = self.n_features
@@ -220,7 +230,7 @@ class LabelsTraining(Training):
         columns: BoolArray | None = None,
         time: bool = False,
         shrink: bool = False,
-        levels: bool = False,
+        between: float = 1.0,
     ) -> LinearPart:
         """Logistic regression: see `Training.fit`."""
         scale = np.ones(len(self.weight)) if cells is None else cells
@@ -231,9 +241,9 @@ class LabelsTraining(Training):
         if time:
             origin = float(np.average(self.rows.time, weights=self.rows.weight))
             X = np.column_stack([X, self.rows.time - origin])
-        free = None
-        if levels:
-            free = self.period[self.rows.cell]
+        if between not in (0.0, 1.0):
+            raise ValueError("anchor regression is for numbers")
+        free = self.environment[self.rows.cell] if between == 0.0 else None
         coef, intercept = logistic(X, self.rows.y, weight, self.n_outputs, shrink, free)
         d = self.n_features
         slope = coef[d] if time else np.zeros(self.n_outputs)

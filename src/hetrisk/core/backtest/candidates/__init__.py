@@ -1,5 +1,6 @@
 """Candidates that are closed forms of moments, or of rows with numpy alone: one file, one line."""
 
+from hetrisk.core.backtest.candidates.anchor import Anchor
 from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.candidates.constant import Constant
 from hetrisk.core.backtest.candidates.level import Level
@@ -28,4 +29,5 @@ LINEAR: tuple[type[Candidate], ...] = (
     Levels,
     Splines,
     Stable,
+    Anchor,
 )

@@ -13,5 +13,5 @@ class Within(Candidate):
 
     def fit(self, training: Training) -> tuple[Part, ...]:
         """See `Candidate.fit`."""
-        part = training.fit(levels=True)
+        part = training.fit(between=0.0)
         return (shifted(part, training.shift((part,), training.last())),)
