@@ -1,6 +1,8 @@
 """A model file that was written by a version opens in every later one, and predicts the same."""
 
 import json
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from hetrisk import modelfile
 from hetrisk.modelfile import schema
 from hetrisk.modelfile.kinds import Record
-from modelfile.stored import DATA, predicted
+from modelfile.stored import DATA, predicted, table
 
 FILES = sorted(DATA.glob("*.hetrisk"))
 
@@ -41,3 +43,16 @@ def test_the_files_hold_every_field():
     reference = schema.REFERENCE
     assert isinstance(reference, Record)
     assert declared | set(reference.fields) <= held
+
+
+def test_opening_and_predicting_need_no_scikit_learn(tmp_path):
+    table().to_csv(tmp_path / "t.csv", index=False)
+    code = f"""
+import sys
+sys.modules["sklearn"] = None  # whoever imports it fails
+import pandas as pd
+from hetrisk import modelfile
+model = modelfile.load({str(DATA / "numbers-0.3.0.hetrisk")!r})
+assert len(model.predict(pd.read_csv({str(tmp_path / "t.csv")!r}))) == 80
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
