@@ -18,7 +18,7 @@ HEAD = """# Command line
 
 ```console
 $ hetrisk demo --table economy.csv                                    # a table to try it on
-$ hetrisk fit economy.csv --target unemploy --time date --out m.hetrisk --report m.html
+$ hetrisk fit economy.csv --target psavert --time date --out m.hetrisk --report m.html
 $ hetrisk check m.hetrisk later.csv                                   # exit code 0, 3 or 4
 $ hetrisk predict m.hetrisk later.csv --interval --out predictions.csv
 ```

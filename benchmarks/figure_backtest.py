@@ -18,7 +18,7 @@ SHOWN = 7
 
 def main() -> None:
     table = load_economy()
-    target = table.pop("unemploy") / 1000
+    target = table.pop("psavert")
     past = (table["date"] < "1995-01-01").to_numpy()
     model = BacktestRegressor(time="date").fit(table[past], target[past])
     figure = Figure(figsize=(9, 3.4), layout="constrained")
@@ -34,7 +34,7 @@ def main() -> None:
         left.plot(np.sqrt(np.mean(errors**2)), at, "o", color=colour)
     left.set_yticks(range(len(shown)))
     left.set_yticklabels([_short(name) for name in reversed(shown)])
-    left.set(xlabel="error in the periods left out, millions of people", xlim=(0, None))
+    left.set(xlabel="error in the periods left out, percent of income", xlim=(0, None))
     later = ~past
     years = table["date"][later].dt.year
     losses = (model.predict(table[later]) - target[later]) ** 2
@@ -43,7 +43,7 @@ def main() -> None:
     right.axhspan(forecast.lower, forecast.upper, color="#f3ddd7", label="foretold, 90 %")
     right.axhline(forecast.mean, color=OURS, lw=1)
     right.plot(came.index, came, "o", color="black", ms=4, label="came true")
-    right.set(xlabel="learned before 1995", ylabel="error, millions of people", ylim=(0, None))
+    right.set(xlabel="learned before 1995", ylabel="error, percent of income", ylim=(0, None))
     right.legend(frameon=False, loc="upper left")
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
