@@ -7,7 +7,6 @@ environment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -143,36 +142,12 @@ def _side(rows: Blocks, column: SideColumn) -> Levels:
     return Levels(column.name, tuple(_spans(value, edges, dates)), True, column.position, edges)
 
 
-def counted(rows: Blocks) -> tuple[Blocks, float]:
-    """Rows whose weights count rows, and the weight of all.
-
-    A weight of two is a row given twice. Weights that sum to less than the rows that have one
-    cannot be counts; only how they compare is then meant, and they are brought to that sum.
-    """
+def total_weight(rows: Blocks) -> float:
+    """Weight of all rows."""
     if isinstance(rows, ArrayBlocks) and rows.weight is None:
-        return rows, float(rows.n_rows)
-    total, held = rows.sum(_weights)
-    factor = held / total if total < held else 1.0
-    if factor == 1.0:
-        return rows, float(total)
-    if isinstance(rows, ArrayBlocks):
-        assert rows.weight is not None
-        weighed = ArrayBlocks(
-            rows.X, rows.y, factor * rows.weight, rows.environments, rows.aside, rows.start
-        )
-        return weighed, float(held)
-    return rows.viewed(_Reweigh(factor)), float(held)
+        return float(rows.n_rows)
+    return float(rows.sum(_weight))
 
 
-@dataclass(frozen=True)
-class _Reweigh:
-    """Rows with every weight times a factor."""
-
-    factor: float
-
-    def __call__(self, rows: Rows) -> Rows:
-        return replace(rows, weight=self.factor * rows.weight)
-
-
-def _weights(rows: Rows) -> FloatArray:
-    return np.array([rows.weight.sum(), float((rows.weight > 0).sum())])
+def _weight(rows: Rows) -> float:
+    return float(rows.weight.sum())

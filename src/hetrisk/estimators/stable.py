@@ -45,7 +45,7 @@ from hetrisk.estimators.checks import (
 from hetrisk.estimators.final import FINAL_ROWS, fit_estimator, plain_fit
 from hetrisk.estimators.inputs import as_blocks, by_features
 from hetrisk.estimators.keep import kept_columns
-from hetrisk.estimators.known import counted, known_environments
+from hetrisk.estimators.known import known_environments, total_weight
 from hetrisk.estimators.scales import Scale, measure_scale
 
 __all__ = ["StableClassifier", "StableRegressor", "StableSelector"]
@@ -94,19 +94,17 @@ class _Stable(BaseEstimator, ABC):
         environments : (n,) labels, dates or numbers, or a frame of several such columns, or (n, K)
             responsibilities: where each row comes from. Dates and floats have an order, integers
             and text have none. None: environments are looked for in the rows.
-        sample_weight : (n,) counts of rows; those that sum to less than the number of rows are
-            brought to that sum.
+        sample_weight : (n,) counts of rows: a row of weight two is the row twice.
         """
         if is_out_of_core(X):
             X = as_far_blocks(X, y, sample_weight, environments)
             y = sample_weight = environments = None
         rows, family = self._check(X, y, sample_weight)
-        rows, weight = counted(rows)
         rows, levels = known_environments(rows, environments)
         names = getattr(self, "feature_names_in_", None)
         scale = measure_scale(rows, family, names)
         standard = rows.standardised(scale.centre, scale.divisor)
-        question = self._question(rows.n_features, scale)
+        question, weight = self._question(rows.n_features, scale), total_weight(rows)
         with single_blas_thread():  # many small products: threads would wait for each other
             if levels:
                 found = search_known(standard, family, levels, question, weight)

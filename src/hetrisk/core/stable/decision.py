@@ -26,11 +26,15 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.stable.evidence import Evidence, MomentEvidence, of_several
 from hetrisk.core.stable.regressions import Regressions, risk_at, standard_sums
 
-# The two numbers that decide. A level of 1 % for every test: conventional. A fifth of the regret:
+# The numbers that decide. A level of 1 % for every test: conventional. A fifth of the regret:
 # what is left when a curve meets another distribution of the columns, measured on designs with
 # selection; half of it loses these, twice as much leaves columns in that move.
 LEVEL = 0.01
 SHARE_LEFT = 0.2
+
+# Share of the loss that leaving must save where nothing but the loss speaks for it: 2 % of the error,
+# from which on differences are counted as help or harm.
+HELP = 0.04
 
 # Weights of the regret, beside the error, by which columns are left out one after the other.
 WEIGHTS: Budget[tuple[float, ...]] = (1.0, 16.0, 256.0)
@@ -147,15 +151,15 @@ def decide(
 
     # 3. Dispose: it leaves what it leaves out if that lowers the loss, in the mean environment and
     #    at the reach asked for.
-    lower = weighed.risk < risk_plain
-    if lower and losses.cost < plain.cost:
+    if weighed.risk < (1.0 - HELP) * risk_plain and losses.cost < plain.cost:
         return replace(weighed, support=proposed.support, why=PAYS)
 
     # 4. Where it lowers that at the reach alone, or not at all, ask whose mechanism moved. The
     #    noise of y given all columns is that of y's own mechanism, unless some of them are effects:
-    #    where it is of one size everywhere, it is a cause's slope that moves.
-    if evidence.noise() <= level:
-        if lower:
+    #    where it is of one size everywhere, it is a cause's slope that moves. The square of the
+    #    level: to take a cause for an effect costs more than to keep an effect.
+    if evidence.noise() <= level**2:
+        if weighed.risk < risk_plain:
             return replace(weighed, support=proposed.support, why=PAYS)
 
         # 5. Or if y is left one regression everywhere, and it is the columns that moved.

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import chi2
 from scipy.stats import f as fisher
 
-from hetrisk.core.numerics.floors import EXACT, TINY
+from hetrisk.core.numerics.floors import EXACT, TINY, TINY_ROOT
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.stable.homogeneity import column_differs, noise_differs, slopes_differ
 from hetrisk.core.stable.regressions import Regressions
@@ -108,7 +108,9 @@ class MomentEvidence:
         if len(rows) < 2:
             return 1.0
         gram, coef = fit.gram[:, :p, :p], fit.coef[:-1, :, 0]
-        variance = np.maximum(fit.rss[:-1] / (rows - p), EXACT * TINY)
+        # Of an exact fit rounding is left; beside the column's own variance it counts as none.
+        own = np.maximum(fit.gram[:, -1, -1] / rows, TINY_ROOT)
+        variance = np.maximum(fit.rss[:-1] / (rows - p), EXACT * own)
         precision = gram / variance[:, None, None]
         each = (precision @ coef[..., None])[..., 0].sum(axis=0)
         gap = coef - np.linalg.pinv(precision.sum(axis=0), hermitian=True) @ each

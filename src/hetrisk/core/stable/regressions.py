@@ -134,8 +134,32 @@ class Regressions:
 
     def losses_without(self, groups: list[IntArray]) -> Losses:
         """(m, K) losses of m sets, each with one more group of columns left out."""
+        if all(len(columns) == 1 for columns in groups):
+            return self._losses_without_one(np.concatenate(groups))
         parts = [self.without(columns).losses() for columns in groups]
         return Losses(np.stack([p.pooled for p in parts]), np.stack([p.own for p in parts]))
+
+    def _losses_without_one(self, columns: IntArray) -> Losses:
+        """The same for m single columns, side by side."""
+        at, p = 1 + columns, self.coef.shape[1]
+        pivot = self.inverse[:, at, at]
+        rss = self.rss[:-1, None] + (self.coef[:-1, at] ** 2).sum(axis=2) / pivot[:-1]
+        row = self.inverse[-1][at]
+        coef = self.coef[-1] - (row / pivot[-1][:, None])[..., None] * self.coef[-1, at][:, None]
+        gram = self.gram[:, :p, :p]
+        leverage = (self.inverse[-1] * gram).sum(axis=(1, 2))[:, None] - ((row @ gram) * row).sum(
+            axis=2
+        ) / pivot[-1]
+        t = coef.shape[2]
+        end = np.broadcast_to(np.eye(t), (len(at), t, t))
+        residual = np.concatenate([-coef, end], axis=1)
+        square = sum(
+            (((residual[..., j] @ self.gram) * residual[..., j]).sum(axis=2) for j in range(t)),
+            start=np.zeros((len(self.gram), len(at))),
+        )
+        rows = self.gram[:, 0, 0][:, None]
+        parts = _shares(rows, square, leverage, rss, int(self.support.sum()))
+        return Losses(parts.pooled.T, parts.own.T)
 
 
 def _corrected(
@@ -145,6 +169,12 @@ def _corrected(
     rows = gram[:, 0, 0]
     residual = np.concatenate([-coef, np.eye(t)])
     square = np.einsum("qt,kqp,pt->k", residual, gram, residual)
+    return _shares(rows, square, leverage, rss, size)
+
+
+def _shares(
+    rows: FloatArray, square: FloatArray, leverage: FloatArray, rss: FloatArray, size: int
+) -> Losses:
     # Squared residuals of rows that a fit has seen fall short by one row for each coefficient, of
     # which an environment has its share (the trace of its part of the hat matrix).
     least = np.maximum(HALF_A_ROW * rows, TINY)

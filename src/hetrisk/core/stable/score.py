@@ -21,8 +21,8 @@ from hetrisk.core.stable.population import population
 from hetrisk.core.stable.two_slopes import Design, gains, row_gain
 
 DRAWS: Budget[int] = 20  # targets of one population
-FIRST: Budget[int] = 7  # after which a score that is nothing special is left at that
-SPECIAL: Budget[float] = 1.5  # score above which all are drawn
+FIRST: Budget[int] = 7  # after which a p-value that is plain either way is left at that
+DOUBT: Budget[tuple[float, float]] = (0.002, 0.1)  # p-values between which all are drawn
 SEED: Budget[int] = 20210  # of the draws
 # Added to the spread of a score: what the fitted population may lack, in roots of the gain. Means
 # that no hinge draws exactly gain up to a hundredth.
@@ -65,21 +65,21 @@ def two_slope_score(
     units = np.vstack([fitted.unit, drawn])
     units = units + BLUR * random.standard_normal(units.shape)
     gain, two = gains(design, units[: FIRST + 1])
-    value = _standardised(gain)
-    if value > SPECIAL:
+    value, p_value = _standardised(gain)
+    if DOUBT[0] < p_value < DOUBT[1]:
         gain = np.append(gain, gains(design, units[FIRST + 1 :])[0])
-        value = _standardised(gain)
-    m = len(gain) - 1
-    p_value = float(student.sf(value / np.sqrt(1.0 + 1.0 / m), m - 1))
+        value, p_value = _standardised(gain)
     return Score(value, p_value, two.belongs[1, 0], row_gain(design, units[:1], two))
 
 
-def _standardised(gain: FloatArray) -> float:
-    """Root of the first gain in standard deviations of the others' above their middle."""
+def _standardised(gain: FloatArray) -> tuple[float, float]:
+    """Root of the first gain in standard deviations of the others' above their middle; p-value."""
     root = np.sqrt(np.maximum(gain, 0.0))
     null = root[1:]
     # The spread above the median is mirrored: a draw for which EM ended early says nothing of how
     # large a gain chance can show.
     median = float(np.median(null))
     spread = np.sqrt(np.mean((null[null >= median] - median) ** 2))
-    return float((root[0] - max(median, float(null.mean()))) / np.hypot(spread, MISFIT))
+    value = float((root[0] - max(median, float(null.mean()))) / np.hypot(spread, MISFIT))
+    m = len(null)
+    return value, float(student.sf(value / np.sqrt(1.0 + 1.0 / m), m - 1))
