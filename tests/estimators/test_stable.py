@@ -75,7 +75,8 @@ def test_verdicts():
     moving = (X * np.array([[1, 2, 3], [2, 1, 0.5], [0, 1, 2]])[e]).sum(axis=1)
     moving = moving + 0.3 * rng.standard_normal(900)
     found = StableRegressor().fit(X, moving, environments=e)
-    assert found.verdict_ == DIFFERENCES and found.support_.all()
+    assert found.verdict_ == DIFFERENCES
+    assert found.support_.all()
     few = StableRegressor().fit(X[:12], steady[:12], environments=e[:12])
     assert few.verdict_ == TOO_FEW
     assert StableRegressor().fit(X[:12], steady[:12]).verdict_ == TOO_FEW

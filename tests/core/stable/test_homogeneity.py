@@ -51,7 +51,8 @@ def test_power():
     X, y, e = drifting_cause(0)
     assert slopes_differ(X, y, e) < 1e-10
     each = each_slope_differs(X, y, e)
-    assert each[3] < 1e-10 and each[:3].min() > 1e-3
+    assert each[3] < 1e-10
+    assert each[:3].min() > 1e-3
     assert noise_differs(X, y, e) > 0.01
     X, y, e = shifting_effect(0)
     assert slopes_differ(X, y, e) < 1e-10

@@ -64,7 +64,7 @@ def merge(halves: FloatArray, n_targets: int, ordered: bool) -> Merged:
     p = halves.shape[-1] - n_targets
     if rows.sum() >= ROWS_A_COEFFICIENT * p * max(int((rows > 0).sum()), 1):
         return _thin_together(rows, LEAST_ROWS * p)
-    # Tests hold their level from four rows a coefficient on: with fewer there is nothing to compare.
+    # Tests hold their level from four rows a coefficient on: fewer cannot be compared.
     least = 2 if rows.sum() >= 4.0 * LEAST_ROWS * p else 1
     count = int(np.clip(rows.sum() / (ROWS_A_COEFFICIENT * p), least, MOST_MERGED))
     if ordered:

@@ -32,8 +32,8 @@ from hetrisk.core.stable.regressions import Regressions, risk_at, standard_sums
 LEVEL = 0.01
 SHARE_LEFT = 0.2
 
-# Share of the loss that leaving must save where nothing but the loss speaks for it: 2 % of the error,
-# from which on differences are counted as help or harm.
+# Share of the loss that leaving must save where nothing but the loss speaks for it: 2 % of the
+# error, from which on differences are counted as help or harm.
 HELP = 0.04
 
 # Weights of the regret, beside the error, by which columns are left out one after the other.
