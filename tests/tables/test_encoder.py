@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from hetrisk.tables import TableEncoder, TableError
 from hetrisk.tables.cells import cells_of
 from hetrisk.tables.frames import marked
+from hetrisk.tables.time import read_environment
 
 N = 400
 
@@ -116,6 +117,17 @@ def test_what_a_type_says_is_never_overruled():
     ]
     typed = pd.DataFrame({"x": pd.Series(codes, dtype="str")})
     assert list(TableEncoder(number=["x"]).fit(typed).get_feature_names_out()) == ["x"]
+
+
+def test_a_level_may_be_called_none():
+    typed = pd.DataFrame({"extra": pd.Categorical(["none", "salt", "sugar"] * 9)})
+    encoder = TableEncoder().fit(typed)
+    names = ["extra=none", "extra=salt", "extra=sugar"]
+    assert list(encoder.get_feature_names_out()) == names
+    text = pd.DataFrame({"extra": ["None", "none", "NA"]}, dtype=object)
+    assert encoder.transform(text)[1].tolist() == [1, 0, 0]
+    assert encoder.transform(text)[2].round(3).tolist() == [0.333, 0.333, 0.333]
+    assert read_environment(typed["extra"])[1] == ("none", "salt", "sugar")
 
 
 def test_what_was_read_from_a_text_file_is_read_as_what_it_spells():

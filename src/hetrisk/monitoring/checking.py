@@ -82,7 +82,7 @@ def observed(deployed: Deployed, table: pd.DataFrame) -> FloatArray:
         return table[list(deployed.columns)].to_numpy(dtype=float, na_value=np.nan)
     frame = encoder.matched(table)
     places = places_of(frame)
-    parts = [_observed(column, cells_in(frame, places, column.name)) for column in encoder.columns]
+    parts = [_observed(column, cells_in(frame, places, column)) for column in encoder.columns]
     return np.hstack(parts)
 
 
@@ -101,7 +101,7 @@ def unseen(deployed: Deployed, table: pd.DataFrame) -> Unseen:
     frame = encoder.matched(table)
     places, found = places_of(frame), {}
     for column in (column for column in encoder.columns if column.kind == "category"):
-        codes, levels = cells_in(frame, places, column.name).levels()
+        codes, levels = cells_in(frame, places, column).levels()
         strange = [code for code, level in enumerate(levels) if not column.knows(level)]
         share = float(np.isin(codes, strange).mean())
         found[column.name] = (tuple(levels[code] for code in strange[:MOST_NEW]), share)

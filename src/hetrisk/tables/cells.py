@@ -267,13 +267,26 @@ class DateCells(_Measured):
 def cells_of(
     name: object,
     column: pd.Series,
-    missing: frozenset[str] = MISSING,
+    missing: frozenset[str] | None = None,
     decimal: str | None = None,
+    spelled: bool = False,
 ) -> Cells | None:
-    """Return the cells of a data frame's column; None when it holds lists or other objects."""
+    """Return the cells of a data frame's column; None when it holds lists or other objects.
+
+    Parameters
+    ----------
+    name, column : of the table.
+    missing : words for a missing value; None for the usual ones in text of unknown type, and none
+        in a column whose type says that it holds text or categories: a level may be "none".
+    decimal : the decimal mark, "." or ",", for numbers that do not show it themselves.
+    spelled : whether text is of unknown type whatever the column says, as in a text file.
+    """
+    typed = isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype) and not spelled
+    words = (frozenset({""}) if typed else MISSING) if missing is None else missing
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return _declared(_category_cells(str(name), column, missing), CATEGORY)
-    return _cells(str(name), column, missing, decimal)
+        return _declared(_category_cells(str(name), column, words), CATEGORY)
+    cells = _cells(str(name), column, words, decimal)
+    return _declared(cells, "") if spelled and cells and cells.declared == TEXT else cells
 
 
 def _declared(cells: Cells, what: str) -> Cells:

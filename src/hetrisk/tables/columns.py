@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hetrisk.columns import BoolArray, FloatArray
-from hetrisk.columns.dates import DATE_FORMATS
+from hetrisk.columns.dates import DATE_FORMATS, MISSING
 from hetrisk.tables.cells import Cells
 from hetrisk.tables.errors import TableError, counted, figure, listed, quoted
 from hetrisk.tables.notation import MARK_NAMES, PLAIN, Notation
@@ -83,6 +83,11 @@ class Column(ABC):
 
     name: str
     kind: ClassVar[str]
+
+    @property
+    def missing_words(self) -> frozenset[str]:
+        """Words that mean a value is missing."""
+        return MISSING
 
     @property
     @abstractmethod
@@ -337,6 +342,11 @@ class CategoryColumn(Column):
     absent: bool = False
     rare: frozenset[str] | None = frozenset()
     kind: ClassVar[str] = "category"
+
+    @property
+    def missing_words(self) -> frozenset[str]:
+        """The usual words, but for those that are levels."""
+        return MISSING - {level.lower() for level in self.levels}
 
     @property
     def _all_names(self) -> list[str]:

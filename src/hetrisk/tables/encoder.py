@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.columns import FloatArray
-from hetrisk.tables.cells import TEXT, Cells, cells_of
+from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Column, Note
 from hetrisk.tables.copies import find_copies
 from hetrisk.tables.encoding import Encoding, cells_in, places_of
@@ -105,7 +105,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         fit.decide()
         columns = [made for made, _ in fit.decisions.values() if isinstance(made, Column)]
         copies = find_copies(
-            columns, lambda j: columns[j].encode(fit.cells(columns[j].name))[0], fit.use
+            columns, lambda j: columns[j].encode(fit.cells(columns[j]))[0], fit.use
         )
         superfluous = {out.name for out in copies}
         kept = [column for column in columns if column.name not in superfluous]
@@ -192,25 +192,23 @@ class _Fit:
         self.dayfirst = asked.dayfirst if encoder.dayfirst is None else encoder.dayfirst
         self.read_text = asked.text
         self.decisions: dict[str, Decision] = {}
-        self.marks: dict[str, str] = {}  # columns that take their decimal mark from others
         self.width = 0
 
-    def cells(self, name: str) -> Cells:
+    def cells(self, column: Column) -> Cells:
         """Return the cells of a column, as `Encoding` will read them."""
-        return cells_in(self.frame, self.places, name)
+        return cells_in(self.frame, self.places, column)
 
     def decide(self) -> None:
         """Decide column by column; those whose decimal mark is open wait for what others show."""
         marks: set[str] = set()
         waiting: list[Cells] = []
         for name, place in self.places.items():
-            cells = cells_of(name, self.frame.iloc[:, place], decimal=self.decimal)
+            series = self.frame.iloc[:, place]
+            cells = cells_of(name, series, decimal=self.decimal, spelled=self.read_text)
             if cells is None:
                 reason = "it holds lists, bytes or other things that are not single values"
                 self.decisions[name] = (LeftOut(name, reason), [])
                 continue
-            if self.read_text and cells.declared == TEXT:
-                cells.declared = ""
             if cells.declared == "" and self.decimal is None and cells.reading.open:
                 self.decisions[name] = (LeftOut(name, ""), [])  # keeps its place
                 waiting.append(cells)

@@ -86,7 +86,7 @@ class Encoding:
         notes: list[Note] = []
         start = 0
         for column in self.columns:
-            cells = cells_in(frame, places, column.name)
+            cells = cells_in(frame, places, column)
             part, noted = column.encode(cells)
             features[:, start : start + part.shape[1]] = part
             start += part.shape[1]
@@ -126,10 +126,11 @@ def places_of(frame: pd.DataFrame) -> dict[str, int]:
     return places
 
 
-def cells_in(frame: pd.DataFrame, places: Mapping[str, int], name: str) -> Cells:
+def cells_in(frame: pd.DataFrame, places: Mapping[str, int], column: Column) -> Cells:
     """Return the cells of a column; all missing where the table lacks it."""
+    name = column.name
     if name in places:
-        cells = cells_of(name, frame.iloc[:, places[name]])
+        cells = cells_of(name, frame.iloc[:, places[name]], column.missing_words)
     else:
         cells = cells_of(name, pd.Series(np.full(len(frame), np.nan)))
     if cells is None:

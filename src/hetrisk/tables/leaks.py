@@ -67,7 +67,7 @@ def leaks_of(encoding: Encoding, frame: pd.DataFrame, y: np.ndarray, target: str
     sample, places = frame.iloc[rows], places_of(frame)
     # A date is known before any target, however smoothly the target follows it.
     columns = [column for column in encoding.columns if column.kind != "date"]
-    features = [c.observed(cells_in(sample, places, c.name)) for c in columns]
+    features = [c.observed(cells_in(sample, places, c)) for c in columns]
     return list(find_leaks([c.name for c in columns], features, y[rows], target))
 
 

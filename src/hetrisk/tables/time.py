@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from hetrisk.columns import BoolArray, FloatArray, IntArray
-from hetrisk.columns.dates import COMPACT, DATE_FORMATS, MISSING, date_form, iso
+from hetrisk.columns.dates import COMPACT, DATE_FORMATS, MISSING, MISSING_IN_TARGET, date_form, iso
 from hetrisk.columns.words import quoted
 from hetrisk.tables.errors import TableError
 from hetrisk.tables.frames import as_series
@@ -215,7 +215,7 @@ def read_environment(values: Any, name: str = "environment") -> tuple[IntArray, 
         the same whatever the order of the rows. Numbers are spelled as in a CSV: 28, not 28.0.
     """
     series = _plain(as_series(values, name))
-    missing = _missing(series)
+    missing = _missing(series, MISSING_IN_TARGET)  # a site may be called "none"
     held = series[~missing]
     if pd.api.types.infer_dtype(held) in ("bytes", "complex"):
         raise TableError(f"environment column {quoted(name)} does not hold single values")
@@ -300,7 +300,7 @@ def _plain(series: pd.Series) -> pd.Series:
     return series
 
 
-def _missing(series: pd.Series) -> BoolArray:
+def _missing(series: pd.Series, words: frozenset[str] = MISSING) -> BoolArray:
     absent: BoolArray = np.asarray(series.isna(), dtype=bool)
     if pd.api.types.infer_dtype(series, skipna=True) not in ("string", "mixed", "mixed-integer"):
         return absent
@@ -308,7 +308,7 @@ def _missing(series: pd.Series) -> BoolArray:
         codes, texts = pd.factorize(series.astype(object))
     except TypeError:  # lists and other things that have no hash
         raise TableError(f"column {quoted(series.name)} does not hold single values") from None
-    blank = [type(text) is str and text.strip().lower() in MISSING for text in texts]
+    blank = [type(text) is str and text.strip().lower() in words for text in texts]
     return absent | np.asarray([*blank, True])[codes]
 
 
