@@ -100,6 +100,7 @@ def test_worse_than_the_mean_is_an_alarm_whatever_the_band_says(model):
 def test_a_rise_is_taken_apart_and_adds_up(model, change, words):
     frame, y = rows(800, 4, **change)
     outcome = check(model, frame, y).outcome
+    assert outcome.status is not Status.FINE
     assert sum(part.share for part in outcome.parts) == pytest.approx(1)
     assert words in parts_of(outcome)[0]
     assert outcome.rise == pytest.approx(outcome.error**2 - outcome.expected.mean**2)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hetrisk.modelfile import Deployed
     from hetrisk.tables import Table
 
+WORTH = 0.01  # of the error: a smaller gain is none
 EPILOG = """
 \b
 Examples:
@@ -82,9 +83,11 @@ def adapted(deployed: Deployed, table: Table) -> Deployed:
     if y is None:
         raise TableError(f"the table lacks {quoted(deployed.target)}, the target")
     known = ~np.asarray(pd.isna(y))
+    if deployed.classes is not None:  # a class that was never seen cannot be learned here
+        known &= np.isin(y, [str(label) for label in deployed.classes])
     if known.sum() < LEAST_ROWS:
-        rows = counted(int(known.sum()), "row")
-        raise TableError(f"at least {LEAST_ROWS} labelled rows are needed; there are {rows}")
+        there = counted(int(known.sum()), "row")
+        raise TableError(f"at least {LEAST_ROWS} labelled rows are needed; there are {there}")
     hot = outcomes(deployed, y[known])
     codes = hot[:, 0] if deployed.classes is None else hot.argmax(axis=1).astype(float)
     rows = deployed.inputs(table.frame.loc[known])
@@ -98,8 +101,8 @@ def verdict(figures: dict[str, Any]) -> str:
     from hetrisk.report.labels import number, percent
 
     before, after = figures["before"], figures["after"]
-    if not after < before:
-        return "Stay with the old model: on rows left out, the adapted one errs no less."
+    if not after < (1 - WORTH) * before:
+        return "Stay with the old model: on labelled rows left out, the adapted one errs no less."
     return (
         f"Use the adapted model: on labelled rows left out in turn it errs {number(after)}, the "
         f"old one {number(before)} ({percent(after / before - 1, True)})."

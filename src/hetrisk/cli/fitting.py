@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hetrisk.core.result import Expected, Forecast, Ranked
 from hetrisk.modelfile import Deployed
 from hetrisk.report.names import LOG_LOSS, PLAIN
 from hetrisk.tables import TableError
+from hetrisk.tables.errors import counted, quoted
 from hetrisk.tables.time import DATE, TimeColumn, read_environment, read_time
 
 if TYPE_CHECKING:
@@ -64,9 +66,25 @@ def _learned(table: Table, wishes: Wishes, command: str, n_rows: int | None = No
     from hetrisk.tables import read_target
 
     w = wishes.of([str(name) for name in table.frame.columns])
+    if n_rows is None:  # what is read in blocks must say when in every row
+        table = _dated(table, w)
     target = read_target(table.frame, w.target, w.task, w.decimal)
     frame = features(table.frame, w).loc[target.known]
     return Learned(table, w, target, frame, n_rows or int(target.known.sum()), command)
+
+
+def _dated(table: Table, w: Wishes) -> Table:
+    """Leave out rows that do not say when they were."""
+    if w.time is None:
+        return table
+    names = [str(name) for name in table.frame.columns]
+    column = table.frame.iloc[:, names.index(w.time)]
+    known = np.isfinite(read_time(column, w.time, w.dayfirst).value)
+    if known.all():
+        return table
+    gone = counted(int((~known).sum()), "row")
+    notes = (*table.notes, f"{gone} left out: {quoted(w.time)} does not say when")
+    return replace(table, frame=table.frame[known], notes=notes)
 
 
 def _model(learned: Learned, verbose: int, jobs: int | None) -> Any:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hetrisk.columns.dates import MISSING_IN_TARGET
 from hetrisk.core.backtest.losses import LEAST_PROBABILITY
 from hetrisk.core.drift.rise import rise
-from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.result import Expected, Forecast
 from hetrisk.modelfile import Deployed
 from hetrisk.monitoring.columns import Unseen, check_columns
@@ -19,9 +20,10 @@ from hetrisk.monitoring.reference import Reference, foretold, from_record, spell
 from hetrisk.monitoring.words import sentence_of
 from hetrisk.report.names import LOG_LOSS
 from hetrisk.tables import TableError
-from hetrisk.tables.cells import Cells
+from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Column
 from hetrisk.tables.encoding import cells_in, places_of
+from hetrisk.tables.errors import counted, listed, quoted
 from hetrisk.tables.frames import as_pandas
 
 LEAST_ROWS_A_LINE = 5  # rows a slope, below which only level and the rest are told apart
@@ -56,12 +58,13 @@ def check(deployed: Deployed, frame: Any, y: Any = None) -> Check:
     reference = from_record(deployed.reference)
     rows = deployed.inputs(table)
     columns = check_columns(reference, observed(deployed, table), unseen(deployed, table))
-    outcome = None
+    outcome, strange = None, ""
     labelled = np.zeros(len(table), dtype=bool) if y is None else ~np.asarray(pd.isna(y))
     if labelled.any():
         targets = outcomes(deployed, np.asarray(y)[labelled])
         scores = deployed.predictor.predict(rows)[labelled]
         horizon = _horizon(deployed, None if rows.time is None else rows.time[labelled])
+        strange = strangers(deployed, np.asarray(y)[labelled])
         outcome = _outcome(deployed, reference, rows.X[labelled], targets, scores, horizon)
     status = status_of(columns, outcome)
     return Check(
@@ -72,6 +75,7 @@ def check(deployed: Deployed, frame: Any, y: Any = None) -> Check:
         columns=columns,
         environments=_new_environments(deployed, reference, table),
         outcome=outcome,
+        notes=(strange,) if strange else (),
     )
 
 
@@ -109,15 +113,24 @@ def unseen(deployed: Deployed, table: pd.DataFrame) -> Unseen:
 
 
 def outcomes(deployed: Deployed, y: np.ndarray) -> FloatArray:
-    """(n, K) numbers, or one column a class of zeros and ones."""
+    """(n, K) numbers, or one column a class of zeros and ones; zeros where a class is unknown."""
     if deployed.classes is None:
         return np.asarray(y, dtype=float)[:, None]
     position = {str(label): k for k, label in enumerate(deployed.classes)}
-    strange = sorted({str(label) for label in y} - set(position))
-    if strange:
-        raise TableError(f"the target holds classes the model does not know: {strange[0]!r}")
-    codes = np.array([position[str(label)] for label in y])
-    return np.eye(len(position))[codes]
+    codes = np.array([position.get(str(label), -1) for label in y])
+    if (codes < 0).all():
+        raise TableError(f"the target holds classes the model does not know: {str(y[0])!r}")
+    return np.vstack([np.eye(len(position)), np.zeros(len(position))])[codes]
+
+
+def strangers(deployed: Deployed, y: np.ndarray) -> str:
+    """Say which classes the model does not know; "" where it knows all."""
+    known = set() if deployed.classes is None else {str(label) for label in deployed.classes}
+    strange = sorted({str(label) for label in y} - known) if known else []
+    if not strange:
+        return ""
+    rows = counted(sum(str(label) in strange for label in y), "row")
+    return f"{rows} of a class the model does not know ({listed(strange, 3)}): wrong by nature"
 
 
 def losses(y: FloatArray, scores: FloatArray, unit: str) -> FloatArray:
@@ -238,16 +251,21 @@ def _new_environments(
 
 def targets_of(deployed: Deployed, table: pd.DataFrame) -> np.ndarray | None:
     """Return the target column of a table, NaN or None in rows without; None where it has none."""
-    from hetrisk.tables import read_target
-
-    if deployed.target not in [str(name) for name in table.columns]:
+    names = [str(name) for name in table.columns]
+    if deployed.target not in names:
         return None
-    labels = deployed.classes is not None
-    values = np.full(len(table), None if labels else np.nan, dtype=object if labels else float)
-    if table[deployed.target].isna().all():
-        return values
-    task = "classification" if labels else "regression"
-    target = read_target(table, deployed.target, task)
-    known: BoolArray = target.known
-    values[known] = target.values
+    column = table.iloc[:, names.index(deployed.target)]
+    cells = cells_of(deployed.target, column, MISSING_IN_TARGET)
+    if cells is None:
+        raise TableError(f"the target {quoted(deployed.target)} does not hold single values")
+    codes, levels = cells.levels()
+    if deployed.classes is not None:
+        return np.array([*levels, None], dtype=object)[np.where(cells.missing, len(levels), codes)]
+    values: FloatArray = np.where(cells.missing, np.nan, cells.numbers())
+    unread = np.flatnonzero(np.isnan(values) & ~cells.missing)
+    if len(unread):
+        text = quoted(levels[codes[unread[0]]])
+        raise TableError(
+            f"the target {quoted(deployed.target)}, row {unread[0] + 1}: {text} is not a number"
+        )
     return values

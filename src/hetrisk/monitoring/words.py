@@ -33,7 +33,7 @@ def _of_outcome(status: Status, o: Outcome) -> str:
     if status is Status.ALARM:
         return f"Stop: {error}, beyond what was foretold ({band})."
     if status is Status.LOOK and o.worse_than_mean > 0:
-        return f"Look: {error}, no less than {constant(o.unit)} ({number(o.constant)}) would."
+        return f"Look: {error}, no less than predicting {constant(o.unit)} ({number(o.constant)})."
     if status is Status.LOOK:
         return f"Look: {error}, above what was foretold ({band}), which chance may explain."
     return f"Go on: {error}, as foretold ({band})."
@@ -41,8 +41,8 @@ def _of_outcome(status: Status, o: Outcome) -> str:
 
 def parts_of(o: Outcome) -> list[str]:
     """Say what the rise of the error is made of, the largest parts first."""
-    if not o.parts:
-        return []
+    if not o.parts or o.status is Status.FINE:
+        return []  # of an error that is as foretold there is nothing to explain
     chance = [p for p in o.parts if p.p_value >= LEVEL and p.name in ("level", "slope")]
     sure = [p for p in o.parts if p not in chance]
     said = [_part(p, o) for p in sorted(sure, key=lambda p: -abs(p.share))[:SHOWN_PARTS]]
@@ -84,7 +84,7 @@ def column_words(c: ColumnCheck) -> str:
 def lines_of(found: Check) -> list[str]:
     """Return a check as lines for the terminal, the verdict first."""
     lines = [found.sentence]
-    if found.outcome is not None and found.outcome.parts:
+    if found.outcome is not None and parts_of(found.outcome):
         lines.append(f"Of the rise in squared error (+{number(found.outcome.rise)}):")
         lines += [f"  {part}" for part in parts_of(found.outcome)]
     if found.environments:
