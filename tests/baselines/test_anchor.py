@@ -56,7 +56,7 @@ def test_the_peers_find_the_same(gamma):
     X, y, environments, _ = shifted()
     anchors = np.eye(4)[environments][:, 1:]
     peer = models.AnchorRegression(gamma=gamma).fit(X, y, Z=anchors)
-    model = AnchorRegressor(gamma=gamma).fit(X, y, environments)
+    model = AnchorRegressor(gamma=gamma).fit(X, y, environments=environments)
     np.testing.assert_allclose(model.coef_, peer.coef_, rtol=0, atol=1e-8)
     assert model.intercept_ == pytest.approx(peer.intercept_, abs=1e-8)
 
@@ -64,14 +64,18 @@ def test_the_peers_find_the_same(gamma):
 def test_one_is_least_squares_and_a_large_gamma_evens_the_mean_residuals():
     X, y, environments, _ = shifted(k=3, d=3)
     plain = LinearRegression().fit(X, y)
-    np.testing.assert_allclose(AnchorRegressor(1.0).fit(X, y, environments).coef_, plain.coef_)
+    np.testing.assert_allclose(
+        AnchorRegressor(1.0).fit(X, y, environments=environments).coef_, plain.coef_
+    )
 
     def unevenness(model):
         r = y - model.predict(X)
         return np.std([r[environments == e].mean() for e in range(3)])
 
     # Three environments and three columns: their means can be met exactly.
-    assert unevenness(AnchorRegressor(1e8).fit(X, y, environments)) < 1e-3 * unevenness(plain)
+    assert unevenness(
+        AnchorRegressor(1e8).fit(X, y, environments=environments)
+    ) < 1e-3 * unevenness(plain)
 
 
 def test_without_environments_it_is_least_squares():
@@ -96,7 +100,7 @@ def test_the_classifier_evens_the_mean_residuals():
     y = (rng.random(len(f)) < 1 / (1 + np.exp(-f + 2 * environments))).astype(int)
 
     def unevenness(gamma):
-        p = AnchorClassifier(gamma).fit(X, y, environments).predict_proba(X)[:, 1]
+        p = AnchorClassifier(gamma).fit(X, y, environments=environments).predict_proba(X)[:, 1]
         return abs((y - p)[environments == 0].mean())
 
     assert unevenness(100.0) < 0.2 * unevenness(1.0)
@@ -110,5 +114,5 @@ def test_the_rule_prefers_protection_where_it_costs_nothing():
     cause = rng.normal(size=3000)
     y = cause + hidden + 0.5 * rng.normal(size=3000)
     X = np.column_stack([cause, hidden + rng.normal(size=3000)])
-    model = AnchorRegressor().fit(X, y, environments)
+    model = AnchorRegressor().fit(X, y, environments=environments)
     assert model.choices_[0].value > 1

@@ -26,7 +26,7 @@ def rows_of(kind, seed=0, **shape):
 
 def fitted(kind, X, y, environments, **parameters):
     model = kind(**parameters)
-    return model.fit(X, y, environments) if kind in LABELLED else model.fit(X, y)
+    return model.fit(X, y, environments=environments) if kind in LABELLED else model.fit(X, y)
 
 
 def quick(kind):
@@ -37,7 +37,7 @@ def quick(kind):
 
 def fitted_quickly(kind, X, y, environments):
     model = quick(kind)
-    return model.fit(X, y, environments) if kind in LABELLED else model.fit(X, y)
+    return model.fit(X, y, environments=environments) if kind in LABELLED else model.fit(X, y)
 
 
 @parametrize_with_checks([quick(kind) for kind in ESTIMATORS])
@@ -124,7 +124,7 @@ def test_labels_and_their_matrix_say_the_same(kind):
 def test_bad_environments(kind, environments, message):
     X, y, _ = rows_of(kind)
     with pytest.raises((ValueError, TypeError), match=message):
-        kind().fit(X, y, environments)
+        kind().fit(X, y, environments=environments)
 
 
 @pytest.mark.parametrize("kind", TUNED)
@@ -203,5 +203,5 @@ def test_an_environment_of_one_row_is_allowed():
     X, y, environments = rows_of(GroupDRORegressor)
     environments[:] = 0
     environments[0] = 1
-    model = GroupDRORegressor().fit(X, y, environments)
+    model = GroupDRORegressor().fit(X, y, environments=environments)
     assert np.all(np.isfinite(model.coef_))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from hetrisk.baselines import BASELINES, IRMRegressor, OneStandardErrorRidgeRegressor
-from hetrisk.baselines.choice import choose, folds
+from hetrisk.baselines.choice import choose, choose_by_environments, folds
 from hetrisk.datasets import load_task
 
 from .conftest import table
@@ -55,6 +55,24 @@ def test_an_environment_missing_from_a_fold_is_left_out_of_it():
     np.testing.assert_allclose(choice.scores, [3.0, 2.0])
 
 
+def test_with_three_environments_each_is_left_out_and_the_weakest_within_an_error_is_taken():
+    environment = np.arange(30) % 3
+    seen = []
+
+    def held_out(train, test):
+        seen.append(set(environment[test]))
+        assert not set(environment[train]) & set(environment[test])
+        risk = np.full((3, 3), np.nan)
+        risk[:, environment[test[0]]] = np.array([1.2, 1.1, 1.0]) + 0.3 * environment[test[0]]
+        return risk
+
+    choice = choose_by_environments([0, 1, 2], environment, held_out)
+    assert seen == [{0}, {1}, {2}]
+    np.testing.assert_allclose(choice.scores, [1.5, 1.4, 1.3])
+    assert choice.error == pytest.approx(0.3 / np.sqrt(3))
+    assert choice.value == 1
+
+
 def test_held_out_rows_never_meet_the_fit():
     seen = []
     fold = folds(np.zeros(23, int), 0)
@@ -67,7 +85,7 @@ def test_held_out_rows_never_meet_the_fit():
 
 def test_labels_let_irm_choose_a_strong_penalty_under_selection_bias():
     X, y, environments = load_task("selection_bias", seed=0).train
-    model = IRMRegressor().fit(X, y, environments)
+    model = IRMRegressor().fit(X, y, environments=environments)
     assert model.choices_[0].value >= 1
     biased = np.argmax(np.abs(model.coef_ - LinearRegression().fit(X, y).coef_))
     assert abs(model.coef_[biased]) < 0.5 * abs(LinearRegression().fit(X, y).coef_[biased])
@@ -85,9 +103,9 @@ def test_shrinkage_is_chosen_where_there_is_only_noise():
 def test_the_seed_alone_decides_the_folds(name):
     X, y, environments, _ = table(n=80)
     kind = BASELINES[name]
-    rows = (X, y, environments) if kind.needs_labels else (X, y)
-    first, again = (kind.regressor(random_state=3).fit(*rows) for _ in range(2))
+    told = {"environments": environments % 2} if kind.needs_labels else {}
+    first, again = (kind.regressor(random_state=3).fit(X, y, **told) for _ in range(2))
     assert first.choices_[0].value == again.choices_[0].value
     np.testing.assert_array_equal(first.choices_[0].scores, again.choices_[0].scores)
-    other = kind.regressor(random_state=4).fit(*rows)
+    other = kind.regressor(random_state=4).fit(X, y, **told)
     assert np.any(other.choices_[0].scores != first.choices_[0].scores)

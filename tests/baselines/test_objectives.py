@@ -113,14 +113,14 @@ def two_feature_system(scales=(0.2, 2.0), n=4000):
 def test_irm_finds_the_cause_in_the_two_feature_system():
     X, y, environments = two_feature_system()
     assert LinearRegression().fit(X, y).coef_[1] > 0.6
-    model = IRMRegressor(penalty=1e8).fit(X, y, environments)
+    model = IRMRegressor(penalty=1e8).fit(X, y, environments=environments)
     np.testing.assert_allclose(model.coef_, [1.0, 0.0], atol=0.02)
     np.testing.assert_allclose(model.intercept_, 0.0, atol=1e-3)
 
 
 def test_irm_is_the_lowest_point_of_a_grid():
     X, y, environments = two_feature_system((1.0, 2.0))
-    model = IRMRegressor(penalty=10.0).fit(X, y, environments)
+    model = IRMRegressor(penalty=10.0).fit(X, y, environments=environments)
     unit, grid = y.std(), np.linspace(-0.5, 1.5, 41)
 
     def value(coef):
@@ -138,7 +138,7 @@ def test_irm_is_the_lowest_point_of_a_grid():
 @pytest.mark.parametrize("penalty", [1.0, 100.0])
 def test_vrex_cannot_be_improved_from_anywhere_near(penalty):
     X, y, environments, _ = table()
-    model = VRExRegressor(penalty).fit(X, y, environments)
+    model = VRExRegressor(penalty).fit(X, y, environments=environments)
     unit = y.std()
 
     def value(w):
@@ -177,7 +177,7 @@ def labels_of(f, seed=1):
 def test_strength_zero_is_least_squares(model):
     X, y, environments, _ = table()
     if isinstance(model, VRExRegressor):
-        model.fit(X, y, environments)
+        model.fit(X, y, environments=environments)
     else:
         model.fit(X, y)
     plain = LinearRegression().fit(X, y)
@@ -199,7 +199,7 @@ def test_strength_zero_is_logistic_regression(model):
     X, _, environments, f = table()
     y = labels_of(f)
     if isinstance(model, VRExClassifier):
-        model.fit(X, y, environments)
+        model.fit(X, y, environments=environments)
     else:
         model.fit(X, y)
     plain = LogisticRegression(C=1e12, tol=1e-10, solver="newton-cholesky").fit(X, y)
@@ -217,7 +217,7 @@ def test_without_labels_all_rows_are_one_environment(model):
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_group_dro_reaches_the_least_largest_risk(k):
     X, y, environments, _ = table(seed=k, k=k)
-    model = GroupDRORegressor().fit(X, y, environments)
+    model = GroupDRORegressor().fit(X, y, environments=environments)
     groups = [environments == e for e in range(k)]
 
     def risks(w):
@@ -239,7 +239,7 @@ def test_group_dro_reaches_the_least_largest_risk(k):
 def test_group_dro_with_labels_evens_out_or_ignores_the_easier_environment():
     X, _, environments, f = table()
     y = labels_of(f)
-    model = GroupDROClassifier().fit(X, y, environments)
+    model = GroupDROClassifier().fit(X, y, environments=environments)
     plain = LogisticRegression(C=1e9, tol=1e-8).fit(X, y)
 
     def worst(m):
@@ -293,7 +293,9 @@ def test_eiil_is_irm_on_the_inferred_environments():
     f = LinearRegression().fit(X, y).predict(X) - y.mean()
     split = (f - (y - y.mean())) * f > 0
     np.testing.assert_allclose(
-        EIILRegressor(10.0).fit(X, y).coef_, IRMRegressor(10.0).fit(X, y, split).coef_, rtol=1e-6
+        EIILRegressor(10.0).fit(X, y).coef_,
+        IRMRegressor(10.0).fit(X, y, environments=split).coef_,
+        rtol=1e-6,
     )
 
 
@@ -429,6 +431,6 @@ def test_irm_classifier_drops_a_label_that_flips():
     shortcut = np.where(rng.random(n) < agree, y, 1 - y)
     X = np.column_stack([cause, shortcut])
     plain = LogisticRegression(C=1e6).fit(X, y).coef_[0]
-    model = IRMClassifier(penalty=1e6).fit(X, y, environments)
+    model = IRMClassifier(penalty=1e6).fit(X, y, environments=environments)
     assert plain[1] > 1.5 * plain[0]
     assert abs(model.coef_[0, 1]) < 0.35 * model.coef_[0, 0]

@@ -1,8 +1,8 @@
 """What HRM is compared with: one method a file, linear and logistic.
 
-Every method chooses its strength by the one rule of `hetrisk.baselines.choice`, on training
-rows alone. Methods that use environment labels take ``fit(X, y, environments)``; without labels
-they treat the rows as one environment.
+Every method chooses its strength by the rules of `hetrisk.baselines.choice`, on training rows
+alone. Methods that use environment labels take ``fit(X, y, environments=...)``; without labels they
+treat the rows as one environment.
 """
 
 from dataclasses import dataclass

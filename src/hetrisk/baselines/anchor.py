@@ -83,7 +83,7 @@ class AnchorRegressor(_Anchor, LinearRegressorBase):
     --------
     >>> from hetrisk.datasets import load_task
     >>> X, y, environments = load_task("anti_causal").train
-    >>> model = AnchorRegressor(gamma=5.0).fit(X, y, environments)
+    >>> model = AnchorRegressor(gamma=5.0).fit(X, y, environments=environments)
     """
 
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:

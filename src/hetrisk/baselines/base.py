@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,11 +19,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hetrisk.baselines.choice import STRENGTH, Choice, choose, folds
+from hetrisk.baselines.choice import STRENGTH, Choice, choose, choose_by_environments, folds
 from hetrisk.baselines.problem import Problem, problem_scale, with_ones
 from hetrisk.baselines.risks import LogisticRisks, SquaredRisks
 from hetrisk.blocks.labels import quoted
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.estimators.memberships import memberships
 from hetrisk.estimators.scales import Scale
 
@@ -64,16 +65,18 @@ class Method(BaseEstimator, ABC):
         return self._path(problem, [*ladder, choice.value])[-1], choice
 
     def _choose(self, problem: Problem) -> Choice:
-        strata = problem.environments.argmax(axis=1)
+        environment = np.unique(problem.environments.argmax(axis=1), return_inverse=True)[1]
+        if environment.max() > 1:
+            return choose_by_environments(self.values, environment, partial(self._risks, problem))
+        strata = environment
         if problem.family.labels:
             strata = 2 * strata + problem.y.astype(np.int64)
-        return choose(
-            self.values,
-            folds(strata, self.random_state),
-            lambda train, test: problem.take(test).held_out_risks(
-                self._path(problem.take(train), self.values)
-            ),
-        )
+        fold = folds(strata, self.random_state)
+        return choose(self.values, fold, partial(self._risks, problem))
+
+    def _risks(self, problem: Problem, train: IntArray, test: IntArray) -> FloatArray:
+        """(n_values, K) risks of every strength fitted on some rows, on others."""
+        return problem.take(test).held_out_risks(self._path(problem.take(train), self.values))
 
     @abstractmethod
     def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
@@ -95,7 +98,7 @@ class Penalised(Method):
 class Labelled(Method):
     """A method that is told the environments."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, *, environments: ArrayLike | None = None) -> Self:
         """Fit.
 
         Parameters
@@ -105,7 +108,7 @@ class Labelled(Method):
         environments : a label per row or (n, K) responsibilities. Without them all rows share
             one environment, in which nothing differs.
         """
-        return self._fit(X, y, environments)
+        return self._fit(X, y, environments=environments)
 
 
 class Unlabelled(Method):

@@ -68,7 +68,7 @@ class IRMRegressor(_IRM, LinearRegressorBase):
     --------
     >>> from hetrisk.datasets import load_task
     >>> X, y, environments = load_task("selection_bias").train
-    >>> model = IRMRegressor(penalty=1e4).fit(X, y, environments)
+    >>> model = IRMRegressor(penalty=1e4).fit(X, y, environments=environments)
     """
 
 

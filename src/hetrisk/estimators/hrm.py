@@ -48,7 +48,7 @@ class RoundRecord:
     log_likelihood : of the clustering, a row (standardised).
     objective : of the gates, in the environments of this round.
     carry_over : the loss by which rounds and runs are compared, in the environments of all.
-    chosen : whether it is the answer.
+    chosen : whether the answer comes from it.
     """
 
     run: int
@@ -226,7 +226,7 @@ class HRMRegressor(RegressorMixin, _HRM):
         in the paper; "auto" compares whole runs (see the notes).
     gate_penalty : float or "auto", default="auto"
         Price alpha of an open gate, in shares of the variance of y; "auto" is 0.003, and at most a
-        quarter of what least squares on all columns leaves.
+        fifth of what least squares on all columns leaves.
     gate_noise : float, default=0.1
         Standard deviation sigma of the gates.
     penalty : {"trace", "masked"}, default="trace"

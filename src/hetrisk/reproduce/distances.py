@@ -16,9 +16,9 @@ from hetrisk import metrics
 from hetrisk.datasets.task import ShiftTask
 from hetrisk.reproduce.methods import METHODS
 
-TRUE, FIRST, GATES, HRM = "true", "first round", "learned (gates)", "learned (default)"
+TRUE, FIRST, LAST = "true", "first round", "learned"
 VARIANT, ALL = "variant features", "all features"
-LEARNED = {FIRST: "hrm-s", GATES: "hrm-gates", HRM: "hrm"}
+LEARNED = {FIRST: "hrm-s", LAST: "hrm"}
 
 
 def measured_distances(task: ShiftTask, seed: int) -> dict[str, Any]:

@@ -39,8 +39,11 @@ def write_document(
     for section in sections:
         figures[section.name] = _figure(section, folder, out)
     tables = filled_tables(records, n_seeds)
-    hrm = {name: hrm_agreement(tables, name) for name in ("hrm", "hrm-gates")}
-    text = _template("reproduction.md").render(
+    hrm = {
+        name: hrm_agreement(tables, name)
+        for name in ("hrm", "hrm-s", "hrm-fixed", "hrm-released", "stable")
+    }
+    text = _template("paper.md").render(
         overview=markdown_table(overview(tables)),
         erm=erm_agreement(tables),
         hrm={name: found.split("\n")[0] for name, found in hrm.items()},

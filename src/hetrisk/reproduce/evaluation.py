@@ -85,10 +85,11 @@ def findings(model: Any, task: ShiftTask) -> dict[str, Any]:
     """What a method chose or decided, where it has something to say."""
     found: dict[str, Any] = {}
     last = model[-1] if hasattr(model, "steps") else model
-    if hasattr(last, "choices_"):
+    if "choices_" in vars(last):
         found["strength"] = [plain(choice.value) for choice in last.choices_]
-    if hasattr(last, "verdict_"):
+    if "verdict_" in vars(last):
         found["verdict"] = last.verdict_
+    if "support_" in vars(last):
         found["support"] = [bool(kept) for kept in last.support_]
         found["recovered"] = task.recovered(last.support_)
     return found

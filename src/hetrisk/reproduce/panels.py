@@ -15,7 +15,7 @@ import numpy as np
 
 from hetrisk import metrics
 from hetrisk.reproduce.cases import Case, grid
-from hetrisk.reproduce.methods import METHODS, REAL_METHODS
+from hetrisk.reproduce.methods import METHODS, methods_for
 from hetrisk.reproduce.records import OK, Record
 
 SPREAD = ("mean", "std", "max")
@@ -44,11 +44,7 @@ class Panel:
 
     def cases(self, seeds: Iterable[int]) -> list[Case]:
         """Every method on every seed."""
-        methods = tuple(METHODS) if self.task in SIMULATED else REAL_METHODS
-        return grid(self.task, [self.setting], seeds, methods)
-
-
-SIMULATED = ("selection_bias", "anti_causal", "cats_and_dogs")
+        return grid(self.task, [self.setting], seeds, methods_for(self.task))
 
 
 @dataclass(frozen=True)

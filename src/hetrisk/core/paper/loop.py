@@ -10,7 +10,10 @@ runs are made for a few values, from Psi = X and from each of the most useful co
 clustering on X may read its environments the wrong way round, y follows phi here and v there; one
 on v cannot). The selections of all rounds of all runs are then compared once, in the environments
 of all (`hetrisk.core.paper.transfer`), and the best is the answer: a further iteration cannot
-hurt. A single round, HRM-s, has the first clustering only.
+hurt. Last, a column that makes little difference in all these environments together is asked in
+those that it alone makes: a weak effect of y is next to stable in any other, and does not carry
+over in these.
+A single round, HRM-s, has the first clustering only.
 """
 
 from __future__ import annotations
@@ -27,15 +30,17 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.partition import Partition
-from hetrisk.core.numerics.rows import FloatArray, IntArray, RowSource
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, RowSource
 from hetrisk.core.paper.choice import INVARIANCE, gate_price
 from hetrisk.core.paper.invariance import InvarianceProblem
 from hetrisk.core.paper.prediction import environment_problem
-from hetrisk.core.paper.solve import GateFit, fit_gates
-from hetrisk.core.paper.transfer import carry_over, target_moments, usefulness
+from hetrisk.core.paper.solve import GateFit, fit_at, fit_gates
+from hetrisk.core.paper.transfer import carry_over, contested, target_moments, usefulness
 
 ENVIRONMENTS = 2  # K, where it is left open
 STARTS: Budget[int] = 10  # columns that are a start of their own
+ASKED = 4  # environments that a column alone makes, when it is asked whether it carries over,
+TIE = 1.1  # which is where without it the score is at most so many times as large
 FEW: Budget[slice] = slice(None, None, 2)  # of the lambdas, that these are run under
 OPEN = 0.999  # expected gate that leaves nothing of its feature to cluster on
 ASSIGNMENTS = ("soft", "hard")
@@ -127,18 +132,15 @@ class LoopResult:
     ----------
     runs : every run under a lambda and from a start of its own.
     scores : of every round of every run, what carries over (smaller is better).
-    run, round : of the answer.
+    run, round : where the answer comes from.
+    answer : that round, or one more without the gates that were shut when asked alone.
     """
 
     runs: tuple[Run, ...]
     scores: tuple[FloatArray, ...]
     run: int
     round: int
-
-    @property
-    def answer(self) -> Round:
-        """The round that is the answer."""
-        return self.runs[self.run].rounds[self.round]
+    answer: Round
 
 
 def joint_loop(
@@ -169,9 +171,17 @@ def joint_loop(
     scores = tuple(np.array([score[t.fit.support.tobytes()] for t in run.rounds]) for run in runs)
     # 3. The best; a run alone ends where it ends, as in the paper.
     if settings.invariance is not None:
-        return LoopResult(runs, scores, 0, len(runs[0].rounds) - 1)
+        last = len(runs[0].rounds) - 1
+        return LoopResult(runs, scores, 0, last, runs[0].rounds[last])
     best = min(range(len(runs)), key=lambda r: float(scores[r].min()))
-    return LoopResult(runs, scores, best, int(scores[best].argmin()))
+    at = int(scores[best].argmin())
+    answer = runs[best].rounds[at]
+    # 4. Each column that stays, in the environments that it alone makes.
+    if settings.max_rounds > 1 and family.shows_mixtures:
+        mask = loop.asked(answer.fit.support, pool)
+        if not np.array_equal(mask, answer.fit.support):
+            answer = loop.turn(mask[groups].astype(float), answer.problem.invariance, mask)
+    return LoopResult(runs, scores, best, at, answer)
 
 
 def _plan(settings: LoopSettings, useful: FloatArray) -> list[tuple[int | None, float]]:
@@ -233,15 +243,37 @@ class _Loop:
             return HardPartition(damped), log_likelihood
         return damped, log_likelihood
 
-    def turn(self, gates: FloatArray, invariance: float) -> Round:
-        """M_c on what the gates leave, then M_p in its environments."""
+    def turn(self, gates: FloatArray, invariance: float, mask: BoolArray | None = None) -> Round:
+        """M_c on what the gates leave, then M_p in its environments, or at a mask that is given."""
         s = self.settings
         partition, log_likelihood = self.environments(s.n_environments, gates)
         problem, environments = environment_problem(
             self.rows, self.family, self.groups, partition, s.noise, s.penalty
         )
         problem = replace(problem, invariance=invariance, price=self.price)
-        return Round(partition, log_likelihood, environments, problem, fit_gates(problem))
+        fit = fit_gates(problem) if mask is None else fit_at(problem, mask)
+        return Round(partition, log_likelihood, environments, problem, fit)
+
+    def asked(self, support: BoolArray, pool: list[Moments]) -> BoolArray:
+        """(G,) gates without those that do not carry over in environments of their own making."""
+        while support.sum() > 1:
+            gates = np.flatnonzero(support)
+            without = support & ~np.eye(len(support), dtype=bool)[gates]
+            columns = np.vstack([support, without])[:, self.groups]
+            scores = carry_over(pool, columns, self.price)
+            nearly = gates[scores[1:] <= TIE * scores[0]]
+            ratios = [
+                contested(self._of_its_own(int(g)), columns[0], self.groups == g) for g in nearly
+            ]
+            if min(ratios, default=1.0) >= 1.0:
+                break
+            support = support & (np.arange(len(support)) != nearly[int(np.argmin(ratios))])
+        return support
+
+    def _of_its_own(self, gate: int) -> Moments:
+        """Moments of the environments that y makes on the columns of one gate alone."""
+        mixture, _ = self.mixture(ASKED, (self.groups != gate).astype(float))
+        return target_moments(self.rows, self.family, mixture)
 
 
 def _run(loop: _Loop, plan: tuple[int | None, float]) -> Run:

@@ -60,10 +60,13 @@ def fit_gates(problem: InvarianceProblem, start: BoolArray | None = None) -> Gat
     # Hard masks first, soft gates after: from a mask the slopes in mu point the right way.
     mu = np.where(mask, 1.0, -problem.noise)
     fit = _gate_fit(problem, *_settle(problem, mu, mask, [(low, high)] * len(mask)))
-    if mask.any() and not fit.support.any():
-        mu = np.where(mask, 1.0, low)
-        return _gate_fit(problem, mask_weights(problem, mask), mu)
-    return fit
+    return fit_at(problem, mask) if mask.any() and not fit.support.any() else fit
+
+
+def fit_at(problem: InvarianceProblem, mask: BoolArray) -> GateFit:
+    """Weights at their minimum for gates that are open or shut as told."""
+    mu = np.where(mask, 1.0, -3.0 * problem.noise)
+    return _gate_fit(problem, mask_weights(problem, mask), mu)
 
 
 def flip(problem: InvarianceProblem, mask: BoolArray) -> BoolArray:

@@ -54,6 +54,11 @@ def carry_over(pool: Sequence[Moments], columns: BoolArray, price: float) -> Flo
     return scores
 
 
+def contested(m: Moments, columns: BoolArray, leaving: BoolArray) -> float:
+    """Loss (without price) when some columns leave over that when they stay: below 1, they do."""
+    return _partition_loss(m, columns & ~leaving) / max(_partition_loss(m, columns), FLAT)
+
+
 def usefulness(m: Moments, d: int) -> FloatArray:
     """(d,) rise of the squared error over all rows when each column alone leaves."""
     share = m.weight / max(m.weight.sum(), TINY)
