@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hetrisk.tables import TableEncoder, TableError
 from hetrisk.tables.cells import cells_of
@@ -209,6 +210,11 @@ def test_arrays_are_used_column_by_column():
     with pytest.raises(ValueError, match="X has 2 features, but TableEncoder is expecting 3"):
         encoder.transform(X[:, :2])
     assert not hasattr(encoder, "feature_names_in_")
+
+
+@parametrize_with_checks([TableEncoder()])
+def test_estimator_checks(estimator, check):
+    check(estimator)
 
 
 def test_it_is_a_transformer_as_scikit_learn_has_them():

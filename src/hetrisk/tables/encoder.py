@@ -15,7 +15,7 @@ from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Column, Note
 from hetrisk.tables.copies import find_copies
 from hetrisk.tables.encoding import Encoding, cells_in, places_of
-from hetrisk.tables.errors import TableError, listed, quoted
+from hetrisk.tables.errors import TableError, counted, listed, quoted
 from hetrisk.tables.frames import as_frame, is_frame, reading_of
 from hetrisk.tables.inference import Decision, LeftOut, understand
 
@@ -114,7 +114,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.notes_: list[Note] = [n for c in kept for n in fit.decisions[c.name][1]]
         if not kept:
             reasons = "; ".join(f"{quoted(out.name)}: {out}" for out in self.left_out_[:3])
-            raise TableError(f"no column is left to learn from ({reasons or 'the table is empty'})")
+            rows = counted(len(fit.frame), "sample")
+            why = reasons or "the table is empty"
+            raise TableError(f"no column of {rows} is left to learn from ({why})")
         self.encoding_ = Encoding(tuple(kept), tuple(fit.places))
 
     def transform(self, X: Any) -> FloatArray:
@@ -130,12 +132,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         spare : columns that may be absent: their features are then those of missing values.
         """
         check_is_fitted(self, "encoding_")
-        if not is_frame(X) and np.ndim(X) == 2 and np.shape(X)[1] != self.n_features_in_:
+        frame = as_frame(X, self.encoding_.table_names)
+        if not is_frame(X) and frame.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"X has {np.shape(X)[1]} features, but TableEncoder is expecting "
+                f"X has {frame.shape[1]} features, but TableEncoder is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        return self.encoding_.encode(X, spare)
+        return self.encoding_.encode(frame, spare)
 
     @property
     def columns_(self) -> tuple[Column, ...]:

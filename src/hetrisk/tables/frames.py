@@ -64,6 +64,10 @@ def as_frame(X: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
             f"X must be a frame or have 2 dimensions; got {array.ndim}. Reshape your data either "
             "using array.reshape(-1, 1) or array.reshape(1, -1)."
         )
+    if array.dtype.kind == "c":
+        raise TableError("Complex data not supported: X must hold real numbers")
+    if array.shape[1] == 0:
+        raise TableError(f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if names is None or len(names) != array.shape[1]:
         names = [f"x{j}" for j in range(array.shape[1])]
     frame = pd.DataFrame(array, columns=list(names), copy=False)
