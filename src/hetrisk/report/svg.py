@@ -7,7 +7,6 @@ whatever width it is given while its text keeps its size. Colours come from clas
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -91,53 +90,26 @@ def text(x: float, y: float, content: object, class_: str) -> Markup:
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to fractions of the picture: linear, or logarithmic away from zero.
-
-    With ``linear`` given, values are bent by asinh(value / linear), which is straight near zero
-    and logarithmic far from it, on both sides: 0.1 and 50 can be told from 0 in one picture.
-    """
+    """From values to fractions of the picture."""
 
     low: float
     high: float
-    linear: float | None = None
 
     def __call__(self, value: float) -> float:
         """Return the fraction, clipped to the picture."""
-        low, high = self._bend(self.low), self._bend(self.high)
-        if not 0 < high - low < math.inf:
+        span = self.high - self.low
+        if not 0 < span < math.inf:
             return 0.5
-        bent = self._bend(min(max(value, self.low), self.high))
-        return (bent - low) / (high - low)
+        return (min(max(value, self.low), self.high) - self.low) / span
 
     def ticks(self, count: int = 6) -> tuple[float, ...]:
         """Round values inside the scale, at most about ``count``."""
         # No ticks between numbers too close to count in, or too far apart to subtract.
         if not 1e-290 < self.high - self.low < math.inf:
             return (self.low,)
-        return self._linear_ticks(count) if self.linear is None else self._bent_ticks(count)
-
-    def _bend(self, value: float) -> float:
-        return value if self.linear is None else math.asinh(value / self.linear)
-
-    def _linear_ticks(self, count: int) -> tuple[float, ...]:
         rough = (self.high - self.low) / count
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * 0.999)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         digits = 1 - math.floor(math.log10(step))  # 3 * 0.1 is not 0.3 until it is rounded
         return tuple(round(i * step, digits) for i in range(first, last + 1))
-
-    def _bent_ticks(self, count: int) -> tuple[float, ...]:
-        decades = range(-12, 13)
-        magnitudes = [s * 10.0**k for k in decades for s in (1, 2, 5)]
-        inside = [m * sign for m in magnitudes for sign in (1, -1)]
-        # Zero first, then outward by roundness: tens before fives before twos.
-        preference = sorted(inside, key=lambda v: (f"{abs(v):.0e}"[0] != "1", abs(v)))
-        chosen: list[float] = []
-        for value in [0.0, *preference]:
-            if self.low <= value <= self.high and self._clear(value, chosen, 0.7 / count):
-                chosen.append(value)
-        return tuple(sorted(chosen))
-
-    def _clear(self, value: float, chosen: Sequence[float], gap: float) -> bool:
-        return all(abs(self(value) - self(other)) >= gap for other in chosen)
