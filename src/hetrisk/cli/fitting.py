@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hetrisk.tables import Table
     from hetrisk.tables.spooled import LargeTable
 
+UNDERSTOOD_ROWS = 20_000  # of a table that does not fit in memory: they say what columns mean
 PARALLEL_ROWS = 50_000  # below, processes cost more than they save
 
 
@@ -46,9 +47,13 @@ def fit_table(table: Table, wishes: Wishes, command: str, verbose: int = 0) -> F
 def fit_large(large: LargeTable, wishes: Wishes, command: str, verbose: int = 0) -> Fitted:
     """Fit a table that does not fit in memory: its columns are understood from drawn rows."""
     from hetrisk.tables import TableEncoder
-    from hetrisk.tables.large import sampled
+    from hetrisk.tables.large import drawn
+    from hetrisk.tables.parquet import parquet_parts
 
-    table, n_rows = sampled(large, wishes.target)
+    table = drawn(large, UNDERSTOOD_ROWS)
+    seen = f"read in blocks; columns understood from {counted(len(table.frame), 'row')}"
+    table = replace(table, notes=(seen, *table.notes[1:]))
+    n_rows = sum(part.n_rows for part in parquet_parts(large.path))
     learned = _learned(table, wishes, command, n_rows)
     w = learned.wishes
     if w.time is None and w.environment is None:

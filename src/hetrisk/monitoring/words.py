@@ -26,17 +26,17 @@ def sentence_of(status: Status, columns: tuple[ColumnCheck, ...], outcome: Outco
 def _of_outcome(status: Status, o: Outcome) -> str:
     error = f"the error is {number(o.error)} ({o.unit}, {count_of(o.n_rows, 'row')})"
     ahead = f" {o.horizon}" if o.horizon else ""
-    band = f"{number(o.expected.lower)} to {number(o.expected.upper)} were foretold{ahead}"
-    mean = f"predicting {constant(o.unit)} errs {number(o.constant)}"
+    band = f"foretold{ahead} ({number(o.expected.lower)} to {number(o.expected.upper)})"
     if o.worse_than_mean > Z:
-        return f"Stop: {error}, and {mean}. {_upper(band)}."
+        mean = f"predicting {constant(o.unit)} errs {number(o.constant)}"
+        return f"Stop: {error}, and {mean}; it was {band}."
     if status is Status.ALARM:
-        return f"Stop: {error}, beyond what was foretold ({band})."
+        return f"Stop: {error}, beyond what was {band}."
     if status is Status.LOOK and o.worse_than_mean > 0:
         return f"Look: {error}, no less than predicting {constant(o.unit)} ({number(o.constant)})."
     if status is Status.LOOK:
-        return f"Look: {error}, above what was foretold ({band}), which chance may explain."
-    return f"Go on: {error}, as foretold ({band})."
+        return f"Look: {error}, above what was {band}, though chance may explain it."
+    return f"Go on: {error}, no more than was {band}."
 
 
 def parts_of(o: Outcome) -> list[str]:
@@ -91,7 +91,3 @@ def lines_of(found: Check) -> list[str]:
         new = listed([f"{brief(n, 30)} ({percent(s)} of rows)" for n, s in found.environments], 3)
         lines.append(f"Environments not seen before: {new}.")
     return lines
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -40,7 +40,7 @@ from hetrisk.report.names import CONSTANT, LOG_LOSS, PLAIN, called, constant, un
 from hetrisk.report.summary import Summary
 from hetrisk.report.svg import Scale, bar, line, mark, picture
 
-LIMIT = SimpleNamespace(rows=100, notes=40, columns=40, differences=12)
+LIMIT = SimpleNamespace(rows=100, notes=40, columns=30, differences=12)
 BADGE = {
     Action.USE: "this",
     Action.PLAIN: "plain",
@@ -91,7 +91,7 @@ def _derived(s: Summary) -> dict[str, Any]:
         "untested": untested(s.forecast),
         "timed": any(line.cut for line in s.backtest),
         "ratio_scale": _ratio_scale(lines),
-        "evidence": bool(s.evidence),
+        "evidence": any(math.isfinite(line.p_slope) for line in s.columns),
         "reasons": any(line.reason for line in s.columns),
         "heaviest": max((line.weight for line in s.columns), default=0.0),
         "constant": constant(s.forecast.unit),
