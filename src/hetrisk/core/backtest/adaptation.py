@@ -7,6 +7,10 @@ and noise s^2 the posterior is delta = (A'A / s^2 + Omega^-1)^-1 A'r / s^2 with 
 move the level a little, many rows move everything, and where environments never differed nothing
 moves. For labels the same prior is joined to the log likelihood, and the mode is found by Newton
 steps (Efron and Morris 1975 for the idea; MacKay 1992 for the evidence).
+
+Few environments tell Omega badly, so the rows have a say in it: to move nothing, the level alone,
+or slopes too, each weighs exp(-m loss / (2 least loss)) by its loss on the rows left out in turn
+(pseudo Bayesian model averaging; Yao, Vehtari, Simpson and Gelman 2018).
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.predictor import Inputs, LinearPart, Predictor
 
+# What of Omega is taken for the level, and for slopes: nothing moves, the level does, slopes do.
+SHARES = ((0.0, 0.0), (1.0, 0.0), (1.0, 0.25), (1.0, 1.0))
 LEAST_ROWS = 5  # labelled rows from which on a level can be told from noise at all
 STEPS: Budget[int] = 40  # of the fixed point, and of Newton
 MOST_COLUMNS: Budget[int] = 60  # beyond, the level alone moves: a solve costs their cube
@@ -167,6 +173,12 @@ def adapt(
     return moved, adaptation
 
 
+def _priors(drift: Drift) -> list[Drift]:
+    """The priors that are weighed."""
+    slopes = np.arange(len(drift.variance)) > 0
+    return [replace(drift, variance=drift.variance * np.where(slopes, b, a)) for a, b in SHARES]
+
+
 def _posterior(gram: FloatArray, drift: Drift) -> FloatArray:
     """(q, q) posterior covariance."""
     root = np.sqrt(drift.variance)
@@ -178,29 +190,30 @@ def _posterior(gram: FloatArray, drift: Drift) -> FloatArray:
 def _numbers(
     A: FloatArray, r: FloatArray, weight: FloatArray, drift: Drift
 ) -> tuple[FloatArray, Adaptation]:
-    covariance = _posterior((A.T * weight) @ A / drift.noise, drift)
-    delta = covariance @ ((A.T * weight) @ r) / drift.noise
-    fitted = A @ delta
-    leverage = np.einsum("ij,jk,ik->i", A, covariance, A) * weight / drift.noise
-    left_out = (r - fitted) / np.maximum(1.0 - leverage, 1e-9)
-
-    def rmse(error: FloatArray) -> float:
-        return float(np.sqrt(np.average(error**2, weights=weight)))
-
-    return delta, _told(A, delta[0], covariance, drift, rmse(r), rmse(left_out))
+    gram, cross = (A.T * weight) @ A / drift.noise, (A.T * weight) @ r / drift.noise
+    deltas, left_out, variances = [], [], []
+    for prior in _priors(drift):
+        covariance = _posterior(gram, prior)
+        delta = covariance @ cross
+        leverage = np.einsum("ij,jk,ik->i", A, covariance, A) * weight / drift.noise
+        deltas.append(delta)
+        left_out.append((r - A @ delta) / np.maximum(1.0 - leverage, 1e-9))
+        variances.append(covariance[0, 0])
+    losses = np.array([np.average(e**2, weights=weight) for e in left_out])
+    least = max(float(losses.min()), 1e-300)
+    share = np.exp(-0.5 * weight.sum() * (losses - losses.min()) / least)
+    share /= share.sum()
+    before = float(np.sqrt(np.average(r**2, weights=weight)))
+    after = float(np.sqrt(np.average((share @ np.array(left_out)) ** 2, weights=weight)))
+    delta = share @ np.array(deltas)
+    return delta, _told(A, delta[0], float(share @ variances), drift, before, after)
 
 
 def _told(
-    A: FloatArray,
-    shift: float,
-    covariance: FloatArray,
-    drift: Drift,
-    before: float,
-    after: float,
+    A: FloatArray, shift: float, variance: float, drift: Drift, before: float, after: float
 ) -> Adaptation:
-    error = float(np.sqrt(max(covariance[0, 0], 0.0)))
-    prior = float(drift.variance[0])
-    share = 1.0 - covariance[0, 0] / prior if prior > 0 else 0.0
+    error, prior = float(np.sqrt(max(variance, 0.0))), float(drift.variance[0])
+    share = 1.0 - variance / prior if prior > 0 else 0.0
     return Adaptation(len(A), float(shift), error, float(share), before, after)
 
 
@@ -209,19 +222,26 @@ def _labels(
 ) -> tuple[FloatArray, Adaptation]:
     K = predicted.shape[1]
     base = np.log(np.maximum(predicted, 1e-12))
-    delta = _mode(A, base, y, weight, drift)
-    # Leaving rows out, in ten parts by the order they came in: a mode each.
-    part = np.arange(len(y)) % min(10, len(y))
-    after = 0.0
-    for k in np.unique(part):
-        inside = part != k
-        moved = base + A @ _mode(A[inside], base[inside], y[inside], weight[inside], drift)
-        after += _log_loss(moved[~inside], y[~inside], weight[~inside])
-    before = _log_loss(base, y, weight) / weight.sum()
+    # Rows are left out in ten parts, each of all kinds, in whatever order they came: a mode each.
+    part = np.empty(len(y), dtype=np.int64)
+    part[np.lexsort((y, *base.T))] = np.arange(len(y)) % min(10, len(y))
+    deltas, losses = [], []
+    for prior in _priors(drift):
+        deltas.append(_mode(A, base, y, weight, prior))
+        loss = 0.0
+        for k in np.unique(part):
+            inside = part != k
+            moved = base + A @ _mode(A[inside], base[inside], y[inside], weight[inside], prior)
+            loss += _log_loss(moved[~inside], y[~inside], weight[~inside])
+        losses.append(loss)
+    share = np.exp(min(losses) - np.array(losses))
+    share /= share.sum()
+    delta = np.tensordot(share, np.array(deltas), axes=1)
+    before, after = losses[0] / weight.sum(), float(share @ losses) / weight.sum()
     p = predicted[:, 1] if K == 2 else predicted.max(axis=1)
     covariance = _posterior((A.T * (weight * np.maximum(p * (1 - p), 1e-4))) @ A, drift)
     shift = delta[0, 1] - delta[0, 0] if K == 2 else delta[0].max() - delta[0].min()
-    return delta, _told(A, shift, covariance, drift, before, after / weight.sum())
+    return delta, _told(A, shift, covariance[0, 0], drift, before, after)
 
 
 def _log_loss(scores: FloatArray, y: FloatArray, weight: FloatArray) -> float:
