@@ -30,10 +30,10 @@ class Layout:
 
     @property
     def n_groups(self) -> int:
-        """Groups of environments in each period: sites without time, folds of them with it."""
+        """Groups of environments in each period: sites if there is one, else folds of them."""
         if self.sites is None:
             return 1
-        return len(self.sites) if self.periods is None else self.sites.n_folds
+        return len(self.sites) if self.n_periods == 1 else self.sites.n_folds
 
     @property
     def n_cells(self) -> int:
@@ -55,7 +55,7 @@ class Layout:
             missing |= period < 0
         if self.sites is not None:
             site = self.sites.site[np.maximum(level, 0)]
-            group = site if self.periods is None else self.sites.fold[site]
+            group = site if self.n_periods == 1 else self.sites.fold[site]
             missing |= level < 0
         return np.where(missing, -1, period * self.n_groups + group)
 

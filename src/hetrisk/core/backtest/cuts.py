@@ -179,8 +179,8 @@ def plan(
     ----------
     n_periods : 1 without time.
     sites : None without environments.
-    weight : (C,) rows in each cell, C = periods x groups: groups are sites without time, and
-        folds of them with it.
+    weight : (C,) rows in each cell, C = periods x groups: groups are sites in one period, and
+        folds of them in several.
     period_names : what to call each.
     gap : periods between the last one learned from and the first one judged that are not used.
     """
