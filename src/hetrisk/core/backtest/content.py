@@ -17,6 +17,9 @@ _FIRST: Constant[np.uint64] = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND: Constant[np.uint64] = np.uint64(0x94D049BB133111EB)
 
 
+ROUNDING = 1e-9  # share of the weight by which sums of it may differ
+
+
 def _mixed(key: np.ndarray) -> np.ndarray:
     key = (key ^ (key >> np.uint64(30))) * _FIRST
     key = (key ^ (key >> np.uint64(27))) * _SECOND
@@ -29,22 +32,42 @@ def _ranks(x: FloatArray) -> np.ndarray:
     return np.unique(x, return_inverse=True)[1].astype(np.uint64)
 
 
-def content_order(X: FloatArray, y: FloatArray, more: FloatArray) -> tuple[IntArray, IntArray]:
+def _sums(key: np.ndarray, value: np.ndarray, weight: FloatArray, of: IntArray) -> np.ndarray:
+    """(G,) of each group: what the distinct keys in it hold, each with its share of all weight.
+
+    A share and not a count: a row that is there twice is a row of weight two. ``value`` (n,) is
+    what stands for a key, ``of`` (n,) the group of each row; keys differ between groups.
+    """
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    share = np.bincount(place, weight) / max(float(weight.sum()), 1e-300)
+    # Rounded: sums of weights differ in their last digits with the order of rows.
+    mass = np.round(share / ROUNDING).astype(np.uint64)
+    sums = np.zeros(int(of.max(initial=0)) + 1, dtype=np.uint64)
+    np.add.at(sums, of[first], _mixed(value[first] + _mixed(mass)))
+    return sums
+
+
+def content_order(
+    X: FloatArray, y: FloatArray, time: FloatArray, weight: FloatArray, level: IntArray
+) -> tuple[IntArray, IntArray]:
     """Return an order of the rows and one of the columns.
 
     Parameters
     ----------
-    X : (n, d), y : (n,); more : (n, m) what else tells rows apart, its columns in a fixed order.
+    X : (n, d), y : (n,), time : (n,), weight : (n,).
+    level : (n,) code of the environment, -1 for none; which code it is has no say.
     """
-    target = _ranks(y)
+    target, one = _ranks(y), np.zeros(len(y), dtype=np.int64)
     base = _mixed(target + np.uint64(1))
-    for k, column in enumerate(more.T, start=2):
-        base = _mixed(base + _mixed(_ranks(column) + np.uint64(k * 0x1000003)))
+    base = _mixed(base + _mixed(_ranks(time) + _FIRST))
     row = base.copy()
     keys = np.zeros(X.shape[1], dtype=np.uint64)
     for j, column in enumerate(X.T):
         rank = _ranks(column)
-        # Distinct ones: a row that stands there twice says nothing new, as a weight of 2 does not.
-        keys[j] = np.unique(_mixed(rank * _SECOND + base)).sum()
+        held = _mixed(rank * _SECOND + base)
+        keys[j] = _sums(held, held, weight, one)[0]
         row += _mixed(rank * _FIRST + keys[j])
+    # What its environment holds tells a row from others that are the same in all else.
+    of = np.unique(level, return_inverse=True)[1]
+    row += _mixed(_sums(_mixed(row + _mixed(of.astype(np.uint64))), row, weight, of)[of])
     return np.lexsort((row, target)), np.argsort(keys, kind="stable")

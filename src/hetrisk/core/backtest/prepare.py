@@ -266,7 +266,7 @@ def _rows_at_hand(source: RowSource, layout: Layout) -> SampleRows:
     aside = np.full((n, 2), np.nan) if rows.aside is None else rows.aside
     level = np.nan_to_num(aside[:, 1], nan=-1.0).astype(np.int64)
     cell = layout.cells(aside[:, 0], level)
-    order, columns = content_order(rows.X, rows.y, aside[:, :1])
+    order, columns = content_order(rows.X, rows.y, aside[:, 0], rows.weight, level)
     order = order[np.argsort(cell[order], kind="stable")]
     X, y, weight = rows.X[order], rows.y[order], rows.weight[order]
     time, level, cell = aside[order, 0], level[order], cell[order]
