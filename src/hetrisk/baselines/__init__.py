@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sklearn.base import BaseEstimator
 
 from hetrisk.baselines.anchor import AnchorClassifier, AnchorRegressor
+from hetrisk.baselines.directions import DirectionsClassifier, DirectionsRegressor
 from hetrisk.baselines.eiil import EIILClassifier, EIILRegressor
 from hetrisk.baselines.group_dro import GroupDROClassifier, GroupDRORegressor
 from hetrisk.baselines.irm import IRMClassifier, IRMRegressor
@@ -22,6 +23,8 @@ __all__ = [
     "AnchorClassifier",
     "AnchorRegressor",
     "Baseline",
+    "DirectionsClassifier",
+    "DirectionsRegressor",
     "EIILClassifier",
     "EIILRegressor",
     "GroupDROClassifier",
