@@ -54,7 +54,6 @@ def test_reads_every_row_in_the_order_of_the_files(folder):
     expected = pd.concat([frame(seed=i) for i in range(3)])
     np.testing.assert_array_equal(source.collect(lambda rows: rows.X), expected[["b", "a"]])
     assert source.feature_names == ("b", "a")
-    assert source.with_features(["a"]).n_features == 1
     assert np.isnan(source.without_target().sample(5, 0).y).all()
     assert not source.without_target().has_target
 

@@ -14,14 +14,12 @@ import pyarrow as pa
 
 from hetrisk.blocks.base import codes_in, one_hot
 from hetrisk.blocks.parquet import ParquetBlocks, check_number_of_labels
+from hetrisk.columns import arrow
 from hetrisk.columns import parquet as files
 from hetrisk.core.numerics.rows import FloatArray
 
 if TYPE_CHECKING:
     pass
-
-# Names no column can have: a file's names hold no NUL.
-_TARGET, _WEIGHT, _ENVIRONMENT, _ASIDE = "\0target", "\0weight", "\0environment", "\0aside"
 
 
 @dataclass(frozen=True)
@@ -60,12 +58,6 @@ class Encoding:
     environments: ReadColumn | None = None
     aside: tuple[ReadColumn, ...] = ()
     weight: ReadColumn | None = None
-
-    @property
-    def read_columns(self) -> tuple[str, ...]:
-        """Every column of the files that is looked at."""
-        others = (self.target, self.environments, self.weight, *self.aside)
-        return (*self.columns, *(column.name for column in others if column is not None))
 
 
 class EncodedBlocks(ParquetBlocks):
@@ -111,7 +103,7 @@ class EncodedBlocks(ParquetBlocks):
         files.require(self.parts, *self._columns)
 
     def _features(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
-        frame = files.frame_of(pa.Table.from_batches([batch]))
+        frame = arrow.frame_of(pa.Table.from_batches([batch]))
         with _placed(part, row):
             return self.encoding.features(frame[list(self.encoding.columns)])
 
@@ -146,7 +138,7 @@ class EncodedBlocks(ParquetBlocks):
     def _read(
         self, column: ReadColumn, part: files.ParquetPart, row: int, batch: pa.RecordBatch
     ) -> np.ndarray:
-        frame = files.frame_of(pa.Table.from_batches([batch]).select([column.name]))
+        frame = arrow.frame_of(pa.Table.from_batches([batch]).select([column.name]))
         with _placed(part, row):
             return column.read(frame[column.name])
 

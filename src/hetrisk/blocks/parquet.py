@@ -165,12 +165,6 @@ class ParquetBlocks(Blocks):
         """Return the same rows with targets as positions in ``classes``."""
         return self._altered(classes=check_classes(classes))
 
-    def with_features(self, features: Sequence[str]) -> ParquetBlocks:
-        """Return the same rows with these feature columns, in this order."""
-        other = self._altered(features=tuple(features))
-        other._check()
-        return other
-
     def without_target(self) -> ParquetBlocks:
         """Return the same features alone: the other columns are not read."""
         return self._altered(

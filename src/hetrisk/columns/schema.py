@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hetrisk.columns.arrow import STRINGS
 from hetrisk.columns.dates import is_period, plain
-from hetrisk.columns.parquet import STRINGS, ParquetPart, is_date, is_number
+from hetrisk.columns.parquet import ParquetPart, is_date, is_number
 
 
 @dataclass(frozen=True)

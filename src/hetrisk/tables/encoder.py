@@ -116,7 +116,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             reasons = "; ".join(f"{quoted(out.name)}: {out}" for out in self.left_out_[:3])
             rows = counted(len(fit.frame), "sample")
             why = reasons or "the table is empty"
-            raise TableError(f"no column of {rows} is left to learn from ({why})")
+            raise TableError(f"no column is left to learn from in {rows} ({why})")
         self.encoding_ = Encoding(tuple(kept), tuple(fit.places))
 
     def transform(self, X: Any) -> FloatArray:

@@ -57,12 +57,13 @@ def _hashes(parts: list[ParquetPart], common: CommonSchema) -> Hashes:
     """(n,) one number for each row of all files, whatever the order of its columns."""
     import pyarrow as pa
 
+    from hetrisk.columns import arrow
     from hetrisk.columns import parquet as files
 
     found = []
     for part in parts:
         for _, batch in files.batches(part, common.schema.names, PIECE_ROWS):
-            frame = files.frame_of(common.conform(pa.Table.from_batches([batch])))
+            frame = arrow.frame_of(common.conform(pa.Table.from_batches([batch])))
             total = np.zeros(len(frame), dtype=np.uint64)
             for name in frame.columns:
                 column = frame[name].astype(str) if frame[name].dtype == object else frame[name]
@@ -86,11 +87,12 @@ def pieces(
     parts = parquet.parquet_parts(path)
     import pyarrow as pa
 
+    from hetrisk.columns import arrow
     from hetrisk.columns import parquet as files
 
     for part in parts:
         for row, batch in files.batches(part, part.schema.names, PIECE_ROWS):
-            frame = files.frame_of(pa.Table.from_batches([batch]))
+            frame = arrow.frame_of(pa.Table.from_batches([batch]))
             frame.attrs["place"] = part.place(row)
             yield frame
 
@@ -99,6 +101,7 @@ def _rows_at(parts: list[ParquetPart], common: CommonSchema, positions: np.ndarr
     """Return the rows at these positions, sorted, counted over all files."""
     import pyarrow as pa
 
+    from hetrisk.columns import arrow
     from hetrisk.columns import parquet as files
 
     found, start = [], 0
@@ -112,4 +115,4 @@ def _rows_at(parts: list[ParquetPart], common: CommonSchema, positions: np.ndarr
                 rows = pa.Table.from_batches([batch.take(pa.array(within[low:high] - row))])
                 found.append(common.conform(rows))
         start += part.n_rows
-    return files.frame_of(pa.concat_tables(found))
+    return arrow.frame_of(pa.concat_tables(found))

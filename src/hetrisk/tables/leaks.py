@@ -11,13 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from hetrisk.columns import BoolArray, FloatArray, IntArray
-from hetrisk.tables.encoding import Encoding, cells_in, places_of
 from hetrisk.tables.errors import quoted
 
-MOST_ROWS = 2_000  # that are looked at
 FEWEST_ROWS = 20
 FEWEST_VALUES = 5  # a function is no finding where the target has fewer distinct values
 EXACT = 1e-4  # share of the variance a function may miss: rounding to a few digits
@@ -51,24 +48,6 @@ class Leak:
 
     def __str__(self) -> str:
         return self.sentence
-
-
-def leaks_of(encoding: Encoding, frame: pd.DataFrame, y: np.ndarray, target: str) -> list[Leak]:
-    """Name the columns of a table that give its target away, judged on rows spread over it.
-
-    Parameters
-    ----------
-    encoding : what the columns of ``frame`` mean.
-    frame, y : the rows with a target, and the target: numbers, or classes.
-    target : its name.
-    """
-    spread = np.linspace(0, len(frame) - 1, min(len(frame), MOST_ROWS)).round().astype(int)
-    rows = np.unique(spread)
-    sample, places = frame.iloc[rows], places_of(frame)
-    # A date is known before any target, however smoothly the target follows it.
-    columns = [column for column in encoding.columns if column.kind != "date"]
-    features = [c.observed(cells_in(sample, places, c)) for c in columns]
-    return list(find_leaks([c.name for c in columns], features, y[rows], target))
 
 
 def find_leaks(

@@ -112,6 +112,7 @@ def read_parquet(source: Input) -> Contents:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from hetrisk.columns import arrow
     from hetrisk.columns import parquet as files
     from hetrisk.columns.schema import common_schema
 
@@ -123,11 +124,11 @@ def read_parquet(source: Input) -> Contents:
     tables = []
     for part in parts:
         try:
-            text = files.text_columns(part.schema)
+            text = arrow.text_columns(part.schema)
             table = pq.ParquetFile(part.path, read_dictionary=text).read()
-            table = files.decoded(table, part.place(0), inputs.memory_limit())
+            table = arrow.decoded(table, part.place(0), inputs.memory_limit())
             files.check_stamp(part)
-            files.check_values(table, part.place(0))
+            arrow.check_values(table, part.place(0))
             tables.append(common.conform(table))
         except (pa.ArrowException, OSError) as error:
             raise unreadable(Input(part.path.name, part.path), "Parquet file", error) from None
@@ -139,10 +140,10 @@ def read_parquet(source: Input) -> Contents:
 
 def checked_frame(table: pa.Table, source: Input) -> pd.DataFrame:
     """Return Arrow columns as a data frame, having refused what their types do not allow."""
-    from hetrisk.columns import parquet as files
+    from hetrisk.columns import arrow
 
     try:
-        files.check_values(table, source.quoted)
+        arrow.check_values(table, source.quoted)
     except ValueError as error:
         raise TableError(str(error)) from error
     return _frame(table, source)
@@ -151,10 +152,10 @@ def checked_frame(table: pa.Table, source: Input) -> pd.DataFrame:
 def _frame(table: pa.Table, source: Input) -> pd.DataFrame:
     import pyarrow as pa
 
-    from hetrisk.columns import parquet as files
+    from hetrisk.columns import arrow
 
     try:
-        return files.frame_of(table)
+        return arrow.frame_of(table)
     except (pa.ArrowException, ValueError) as error:
         raise unreadable(source, "table", error) from None
 
@@ -165,12 +166,12 @@ def _read_pipe(source: Input) -> pd.DataFrame:
         import pyarrow.parquet as pq
     except ImportError:
         raise needs("reading Parquet", "pyarrow", "parquet") from None
-    from hetrisk.columns import parquet as files
+    from hetrisk.columns import arrow
 
     try:
-        text = files.text_columns(pq.read_schema(source.open()))
+        text = arrow.text_columns(pq.read_schema(source.open()))
         table = pq.ParquetFile(source.open(), read_dictionary=text).read()
-        table = files.decoded(table, source.quoted, inputs.memory_limit())
+        table = arrow.decoded(table, source.quoted, inputs.memory_limit())
     except (pa.ArrowException, OSError) as error:
         raise unreadable(source, "Parquet file", error) from None
     except ValueError as error:
