@@ -159,5 +159,5 @@ class TestInABrowser:
               look();
             })"""
         )
-        assert "how-to/columns.html" in found
+        assert "concepts/environments.html" in found
         tab.close()
