@@ -10,6 +10,8 @@ from hetrisk.core.backtest.cuts import Periods, Sites
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 
+ROUNDING = 1e-12  # of what is taken off a column before its sums: what comes back below it is zero
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -93,4 +95,12 @@ def cell_moments(
             mean[c] = w @ z / total[c]
             z = z - mean[c]
             scatter[c] = (z.T * w) @ z
-    return Moments(total, mean + centre, scatter)
+    there = mean + centre
+    # A column that is zero in a cell comes back as rounding of what was taken off, and rounding
+    # beside rounding would pass for a spread.
+    rounding = np.abs(there) <= ROUNDING * np.abs(centre)
+    still = np.diagonal(scatter, axis1=1, axis2=2) <= total[:, None] * (ROUNDING * centre) ** 2
+    nothing = rounding & still
+    scatter[np.broadcast_to(nothing[:, :, None], scatter.shape)] = 0.0
+    scatter[np.broadcast_to(nothing[:, None, :], scatter.shape)] = 0.0
+    return Moments(total, np.where(nothing, 0.0, there), scatter)
