@@ -45,6 +45,18 @@ def save(path: str | os.PathLike[str], deployed: Deployed) -> None:
     Raises
     ------
     ModelFileError : when it holds something `load` would not open again.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from pathlib import Path
+    >>> from hetrisk import StableRegressor, modelfile
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = StableRegressor().fit(X, X[:, 0], environments=np.arange(200) % 4)
+    >>> place = Path(tempfile.mkdtemp()) / "model.hetrisk"
+    >>> modelfile.save(place, modelfile.Deployed.from_model(model))
+    >>> bool(np.allclose(modelfile.load(place).predict(X), model.predict(X)))
+    True
     """
     atomic.write_bytes(path, dumps(deployed))
 
