@@ -42,7 +42,7 @@ from hetrisk.estimators.checks import (
     check_regression_rows,
     feature_gates,
 )
-from hetrisk.estimators.final import FINAL_ROWS, fit_estimator, plain_fit
+from hetrisk.estimators.final import FINAL_ROWS, fit_estimator, line_of_sums, plain_fit
 from hetrisk.estimators.inputs import as_blocks, by_features
 from hetrisk.estimators.keep import kept_columns
 from hetrisk.estimators.known import known_environments, total_weight
@@ -111,7 +111,7 @@ class _Stable(BaseEstimator, ABC):
             else:
                 found = search_inferred(standard, family, question, weight, self._copies())
         self._keep_found(found, family, scale)
-        self._fit_final(rows, standard, family)
+        self._fit_final(rows, standard, family, found, weight)
         self._keep_environments(rows, standard, found)
         if self.verbose:
             print(f"{type(self).__name__}: {self.verdict_}. {self.verdict_reason_}")
@@ -139,7 +139,10 @@ class _Stable(BaseEstimator, ABC):
                 "environment_proba_ and environments_ are not held for rows out of core; "
                 "call predict_environments(X, y) on the rows of interest."
             )
-        return self._environment_proba
+        if self._environment_proba.ndim == 2:
+            return self._environment_proba
+        codes = self._environment_proba.astype(np.int64)
+        return np.eye(self._n_environments + 1)[codes][:, : self._n_environments]
 
     @property
     def environments_(self) -> IntArray:
@@ -167,9 +170,12 @@ class _Stable(BaseEstimator, ABC):
         self.sources_ = Records(found.sources)
         self.stability_ = found.stability
 
-    def _fit_final(self, rows: Blocks, standard: Blocks, family: Family) -> None:
+    def _fit_final(
+        self, rows: Blocks, standard: Blocks, family: Family, found: Found, weight: float
+    ) -> None:
         if self.final_estimator is None:
-            coef, intercept = plain_fit(standard, family, self.support_)
+            line = line_of_sums(found.sums, self.support_, weight) if family.closed_form else None
+            coef, intercept = line or plain_fit(standard, family, self.support_)
             self._keep_line(self._scale.coef(coef), self._scale.intercept(coef, intercept))
             self.final_estimator_ = None
             return
@@ -184,7 +190,7 @@ class _Stable(BaseEstimator, ABC):
     def _keep_environments(self, rows: Blocks, standard: Blocks, found: Found) -> None:
         d = rows.n_features
         self._memberships = Memberships.of(found.sums, self._family, d)
-        self._environment_proba = None
+        self._n_environments, self._environment_proba = len(found.sums), None
         if isinstance(rows, ArrayBlocks):
             self._environment_proba = standard.collect(found.membership)
 

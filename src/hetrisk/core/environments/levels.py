@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from hetrisk.core.environments.content import parts
-from hetrisk.core.environments.thin import Merged, merge
+from hetrisk.core.environments.thin import Merged, kept, merge
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
@@ -88,22 +88,25 @@ class Environments:
         return self.merged.environment(codes, parts(rows, 2) if self.merged.merged else 0 * codes)
 
     def membership(self, rows: Rows) -> FloatArray:
-        """(n, K) shares of the rows in the environments; zeros for rows in none."""
+        """(n, K) shares of the rows, or (n,) environments where each belongs to one; -1 is none."""
         shares = self.levels.shares(rows)
-        if shares is not None:
-            into = np.eye(len(self.names) + 1)[self.merged.lookup[0]][:, : len(self.names)]
-            return np.asarray(shares @ into, dtype=np.float64)
-        codes = self.codes(rows)
-        return np.eye(len(self.names) + 1)[codes][:, : len(self.names)]
+        if shares is None:
+            return self.codes(rows).astype(np.float64)
+        into = np.eye(len(self.names) + 1)[self.merged.lookup[0]][:, : len(self.names)]
+        return np.asarray(shares @ into, dtype=np.float64)
 
 
 def environments(rows: RowSource, family: Family, levels: Levels) -> Environments:
-    """Sum the rows of every level in one pass, and merge."""
-    halves = rows.sum(partial(_level_sums, family=family, levels=levels))
-    d = rows.n_features
-    merged = merge(halves, halves.shape[-1] - 1 - d, levels.ordered)
-    sums = np.zeros((merged.count, *halves.shape[2:]))
-    for lookup, own in zip(merged.lookup, halves, strict=True):
+    """Sum the rows of every level in one pass, and merge; in a second one by halves, if need be."""
+    t = family.n_targets
+    whole = rows.sum(partial(_level_sums, family=family, levels=levels, halves=1))
+    merged = kept(whole[0], t)
+    if merged is None and not levels.ordered:
+        whole = rows.sum(partial(_level_sums, family=family, levels=levels, halves=2))
+    if merged is None:
+        merged = merge(whole, t, levels.ordered)
+    sums = np.zeros((merged.count, *whole.shape[2:]))
+    for lookup, own in zip(merged.lookup, whole, strict=False):
         np.add.at(sums, lookup[lookup >= 0], own[lookup >= 0])
     return Environments(levels, merged, merged.names(levels.names), sums)
 
@@ -116,22 +119,26 @@ def design(rows: Rows, family: Family) -> FloatArray:
 def cell_sums(Z: FloatArray, weight: FloatArray, cell: IntArray, n_cells: int) -> FloatArray:
     """(n_cells, q, q) weighted sums of z z' by cell; cells below zero are none."""
     sums = np.zeros((n_cells, Z.shape[1], Z.shape[1]))
-    order = np.argsort(cell, kind="stable")
-    held, start = np.unique(cell[order], return_index=True)
-    weighted = Z * weight[:, None]
-    for own, at in zip(held, np.split(order, start[1:]), strict=True):
-        if own >= 0:
-            sums[own] = Z[at].T @ weighted[at]
+    # Rows of a cell lie together once sorted: a product a cell, and no row is looked at twice.
+    order = np.argsort((cell + 1).astype(np.min_scalar_type(n_cells + 1)), kind="stable")
+    ends = np.cumsum(np.bincount(cell + 1, minlength=n_cells + 1))
+    sorted_rows = Z.take(order, axis=0)
+    if not np.all(weight == 1.0):
+        sorted_rows *= np.sqrt(weight.take(order))[:, None]
+    for own, start, end in zip(sums, ends[:-1], ends[1:], strict=True):
+        block = sorted_rows[start:end]
+        np.dot(block.T, block, out=own)
     return sums
 
 
-def _level_sums(rows: Rows, family: Family, levels: Levels) -> FloatArray:
-    """(2, J, q, q) of a block."""
-    Z, half, J = design(rows, family), parts(rows, 2), len(levels.names)
+def _level_sums(rows: Rows, family: Family, levels: Levels, halves: int) -> FloatArray:
+    """(halves, J, q, q) of a block."""
+    Z, J = design(rows, family), len(levels.names)
+    half = parts(rows, halves) if halves > 1 else np.zeros(len(rows), dtype=np.int64)
     shares = levels.shares(rows)
     if shares is None:
         codes = levels.codes(rows)
         cell = np.where(codes >= 0, half * J + codes, -1)
-        return cell_sums(Z, rows.weight, cell, 2 * J).reshape(2, J, *Z.shape[1:] * 2)
-    soft = [cell_sums(Z, rows.weight * share, half, 2) for share in shares.T]
+        return cell_sums(Z, rows.weight, cell, halves * J).reshape(halves, J, *Z.shape[1:] * 2)
+    soft = [cell_sums(Z, rows.weight * share, half, halves) for share in shares.T]
     return np.stack(soft, axis=1)

@@ -51,19 +51,29 @@ class Merged:
         )
 
 
+def kept(sums: FloatArray, n_targets: int) -> Merged | None:
+    """Levels as they are, those too thin together; None where most are: they must be merged.
+
+    ``sums`` (J, q, q) are those of z z' over the rows of each level, z = (1, x, y).
+    """
+    rows, p = sums[:, 0, 0], sums.shape[-1] - n_targets
+    if rows.sum() < ROWS_A_COEFFICIENT * p * max(int((rows > 0).sum()), 1):
+        return None
+    return _thin_together(rows, LEAST_ROWS * p)
+
+
 def merge(halves: FloatArray, n_targets: int, ordered: bool) -> Merged:
-    """Merge levels as far as their rows ask for it.
+    """Merge levels until they hold enough rows.
 
     Parameters
     ----------
-    halves : (2, J, q, q) sums of z z' of either half of the rows of each level, z = (1, x, y).
+    halves : (2, J, q, q) sums of z z' of either half of the rows of each level, z = (1, x, y);
+        (1, J, q, q) of all of them will do where levels are ordered.
     n_targets : of the last columns of z.
     ordered : whether levels j and j + 1 are neighbours.
     """
     rows = halves[:, :, 0, 0].sum(axis=0)
     p = halves.shape[-1] - n_targets
-    if rows.sum() >= ROWS_A_COEFFICIENT * p * max(int((rows > 0).sum()), 1):
-        return _thin_together(rows, LEAST_ROWS * p)
     # Tests hold their level from four rows a coefficient on: fewer cannot be compared.
     least = 2 if rows.sum() >= 4.0 * LEAST_ROWS * p else 1
     count = int(np.clip(rows.sum() / (ROWS_A_COEFFICIENT * p), least, MOST_MERGED))

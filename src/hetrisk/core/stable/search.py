@@ -19,7 +19,7 @@ from hetrisk.core.stable.evidence import RowEvidence
 from hetrisk.core.stable.homogeneity import each_slope_differs
 from hetrisk.core.stable.regressions import Regressions
 
-TEST_ROWS: Budget[int] = 50_000  # that tests are made on, chosen by content
+TEST_ROWS: Budget[int] = 20_000  # that tests are made on, chosen by content
 FOLDS: Budget[int] = 5  # resamples: all rows but one of so many parts, again by content
 
 LEFT_OUT, DIFFERENCES, NOTHING, TOO_FEW = VERDICTS
@@ -61,7 +61,7 @@ class Found:
     sources : every source of environments that was asked.
     stability : (d,) share of resamples in which the same was decided of each column.
     sums : (K, q, q) of z z' in the environments of the source that decided.
-    membership : (n, K) shares of rows in these.
+    membership : (n, K) shares of rows in these, or (n,) their environments.
     """
 
     support: BoolArray
