@@ -10,8 +10,6 @@ import numpy as np
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import ROUNDING
 from hetrisk.core.numerics.glm import fit_glms
-from hetrisk.core.numerics.linear import standard_errors
-from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.partition import Partition
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows, RowSource
 
@@ -43,11 +41,6 @@ def membership(rows: Rows, partition: Partition | None) -> FloatArray:
     return np.ones((len(rows), 1)) if rows.environments is None else rows.environments
 
 
-def environment_moments(rows: RowSource, partition: Partition | None) -> Moments:
-    """Moments of (x, y) in each environment, in one pass."""
-    return rows.sum(partial(_moments_pass, partition=partition))
-
-
 def environment_fits(
     rows: RowSource,
     family: Family,
@@ -69,12 +62,6 @@ def environment_fits(
     return EnvironmentFits(np.array([fit.weight for fit in fits]), coef, error, intercept)
 
 
-def moment_fits(environments: Moments) -> EnvironmentFits:
-    """Least squares in every environment, from its moments."""
-    coef, intercept, error = standard_errors(environments)
-    return EnvironmentFits(environments.weight, coef, error, intercept)
-
-
 def instability(fits: EnvironmentFits) -> FloatArray:
     """(d,) spread of each coefficient over environments beyond its error, relative to its mean.
 
@@ -88,16 +75,3 @@ def instability(fits: EnvironmentFits) -> FloatArray:
     spread = np.sqrt(np.maximum(coef.var(axis=0).sum(axis=0) - square_error, 0.0))
     index: FloatArray = spread / size
     return index
-
-
-def cochran_q(coef: FloatArray, variance: FloatArray) -> FloatArray:
-    """(...) Cochran's Q of (K, ...) estimates: chi square with K - 1 degrees where none differ."""
-    # Weighted by precision: an environment of few rows says little about the common coefficient.
-    precision = 1.0 / variance
-    centre = (precision * coef).sum(axis=0) / precision.sum(axis=0)
-    statistic: FloatArray = (precision * (coef - centre) ** 2).sum(axis=0)
-    return statistic
-
-
-def _moments_pass(rows: Rows, partition: Partition | None) -> Moments:
-    return moments(rows, membership(rows, partition))

@@ -44,8 +44,6 @@ class Gaussian(Family):
     has_variance: ClassVar[bool] = True
     shows_mixtures: ClassVar[bool] = True
     finalists: ClassVar[int] = 3
-    risk_name: ClassVar[str] = "RMSE"
-    risk_power: ClassVar[float] = 0.5
 
     @property
     def coding(self) -> FloatArray:

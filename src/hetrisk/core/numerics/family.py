@@ -55,10 +55,6 @@ class Family(ABC):
     """Short runs of EM worth carrying on: labels say less a row, so they need more."""
     shows_mixtures: ClassVar[bool]
     """Whether y given x shows that it is a mixture: one of two probabilities is a probability."""
-    risk_name: ClassVar[str]
-    """What `risk` is called."""
-    risk_power: ClassVar[float]
-    """The power of a mean `loss` that is in units of the target: its root, or itself."""
 
     @property
     @abstractmethod
@@ -100,11 +96,6 @@ class Family(ABC):
     @abstractmethod
     def standardised(self, centre: float, spread: float) -> tuple[float, float]:
         """Centre and scale to standardise the target with; labels are left alone."""
-
-    def risk(self, mean_loss: FloatArray, scale: float = 1.0) -> FloatArray:
-        """Mean losses in units of the target, of which ``scale`` is one unit."""
-        risk: FloatArray = scale * np.asarray(mean_loss) ** self.risk_power
-        return risk
 
     def separable_ridge(self, ridge: float) -> float:
         """Return ``ridge`` where data can be separated, 0 where every fit is finite anyway."""
@@ -179,8 +170,6 @@ class NewtonFamily(Family):
     has_variance: ClassVar[bool] = False
     shows_mixtures: ClassVar[bool] = False
     finalists: ClassVar[int] = 6
-    risk_name: ClassVar[str] = "error rate"
-    risk_power: ClassVar[float] = 1.0
 
     @abstractmethod
     def coded_derivatives(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:

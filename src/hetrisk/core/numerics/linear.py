@@ -67,15 +67,6 @@ def least_squares(m: Moments, columns: BoolArray | None = None, ridge: float = 0
     return LinearFit(coef, intercept, variance, coef_covariance, status)
 
 
-def weighted_coefficients(
-    design: FloatArray, columns: FloatArray, weight: FloatArray
-) -> FloatArray:
-    """(p, m) least squares of columns (n, m) on a design (n, p), by rows; the shortest if many."""
-    root = np.sqrt(weight)[:, None]
-    coef = np.linalg.lstsq(root * design, root * columns, rcond=None)[0]
-    return np.asarray(coef, dtype=np.float64)
-
-
 def standard_errors(m: Moments) -> tuple[FloatArray, FloatArray, FloatArray]:
     """`least_squares` in each of K environments: coef (K, d), intercept (K,) and errors (K, d)."""
     d = m.mean.shape[-1] - 1

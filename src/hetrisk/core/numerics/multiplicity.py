@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
 from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import FloatArray
 
-# The normal score of the smallest probability a double holds.
-HIGHEST_SCORE: Constant[float] = 38.0
 LEAST_SHOWN: Constant[float] = 0.0001  # of p-values
-
-
-def normal_score(p_value: float) -> float:
-    """A p-value as a normal score, in the range a double holds; zero or less is chance."""
-    return float(np.clip(-ndtri(p_value), -HIGHEST_SCORE, HIGHEST_SCORE))
 
 
 def holm(p_values: FloatArray) -> FloatArray:
