@@ -32,6 +32,7 @@ from hetrisk.estimators.sheet import Sheet, check_weight
 __all__ = ["BacktestClassifier", "BacktestRegressor", "TooFewEnvironmentsWarning"]
 
 LEAST_ENVIRONMENTS = 3  # two errors say nothing of how much errors differ
+ROW_NUMBERS = "{!r} has a value of its own in every row, so it names no environment: not used. "
 
 
 class TooFewEnvironmentsWarning(UserWarning):
@@ -97,11 +98,14 @@ class _Backtest(BaseEstimator, ABC):
         self.time_column_ = sheet.time_column
         self.environment_levels_ = np.asarray(sheet.levels, dtype=object)
         label = None if sheet.time_column is None else sheet.time_column.label
-        prepared = prepare(source, self._n_outputs, sheet.levels, label, self.gap)
+        # A column that says which row it is says nothing of where: no two rows share a place.
+        levels = sheet.levels if len(sheet.levels) < self.n_rows_ else ()
+        prepared = prepare(source, self._n_outputs, levels, label, self.gap)
         self.adaptation_: Adaptation | None = None
         why = self._too_few(prepared)
-        if why:
-            warnings.warn(why, TooFewEnvironmentsWarning, stacklevel=2)
+        numbered = ROW_NUMBERS.format(sheet.environment_name) if sheet.levels and not levels else ""
+        if why or numbered:
+            warnings.warn(numbered + why, TooFewEnvironmentsWarning, stacklevel=2)
         candidates = candidates_for(
             self.candidates, prepared.layout, labels=self._n_outputs > 1, seed=self.random_state
         )
@@ -127,18 +131,25 @@ class _Backtest(BaseEstimator, ABC):
                 "Whether the rows themselves show environments, StableRegressor and "
                 "StableClassifier ask."
             )
-        number, what = 0, "environments"
+        name, number, what = self._sheet.environment_name, 0, ("environment", "environments")
         if layout.sites is not None:
             number = len(layout.sites)
         if layout.periods is not None and len(layout.periods) > number:
-            number, what = len(layout.periods), "periods that can be judged"
-        if number >= LEAST_ENVIRONMENTS and prepared.splits:
+            number, name = len(layout.periods), self._sheet.time_name
+            what = ("period that can be judged", "periods that can be judged")
+        left_out = {left.environment for split in prepared.splits for left in split.left}
+        if number >= LEAST_ENVIRONMENTS and len(left_out) > 1:
             return ""
-        name = self._sheet.time_name if what.startswith("periods") else self._sheet.environment_name
+        why = f"{name!r} has {number} {what[number != 1]}"
+        if number < LEAST_ENVIRONMENTS:
+            why += f"; a backtest needs at least {LEAST_ENVIRONMENTS}"
+        else:
+            gap = f" with a gap of {self.gap}" if self.gap else ""
+            why += f"; too few can be judged after a cut in time{gap}"
         return (
-            f"{name!r} has {number} {what}; a backtest needs at least {LEAST_ENVIRONMENTS}. The "
-            "plain model is used, and the error foretold is that of random cross-validation: it "
-            "says what to expect among rows like these, not in another environment."
+            f"{why}. The plain model is used, and the error foretold is that of random "
+            "cross-validation: it says what to expect among rows like these, not in another "
+            "environment."
         )
 
     def _keep(self, outcome: Outcome, prepared: Prepared) -> None:
@@ -177,6 +188,8 @@ class _Backtest(BaseEstimator, ABC):
                 f"got {len(rows)}."
             )
         weight = check_weight(sample_weight, len(codes))
+        if not (weight > 0).any():
+            raise ValueError("sample_weight must have a positive entry; got all zeros.")
         moved, told = adapt(self._predictor, self._drift, rows, codes, weight)
         again = copy(self)
         again._predictor, again.adaptation_ = moved, told
@@ -260,7 +273,7 @@ class BacktestRegressor(RegressorMixin, _Backtest):
             numbers = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"y must hold numbers; got {y.dtype} such as {y[0]!r}. For labels use "
+                f"y must hold numbers; got {y.dtype} such as {str(y[0])!r}. For labels use "
                 "BacktestClassifier."
             ) from error
         if not np.isfinite(numbers).all():
@@ -281,7 +294,7 @@ class BacktestRegressor(RegressorMixin, _Backtest):
         The half width is the ``level`` quantile, over the environments left out, of their own
         quantiles of absolute errors; with time it grows with the horizon as the errors did.
         """
-        if not 0 < level < 1:
+        if not (isinstance(level, Real) and 0 < level < 1):
             raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
         rows = self._inputs(X)
         centre = self._predictor.predict(rows)[:, 0]
@@ -336,7 +349,7 @@ class BacktestClassifier(ClassifierMixin, _Backtest):
         if len(self.classes_) < 2:
             raise ValueError(
                 "Classifier can't train when only one class is present: y holds "
-                f"{self.classes_[0]!r} in every row."
+                f"{str(self.classes_[0])!r} in every row."
             )
         return codes.astype(np.float64)
 

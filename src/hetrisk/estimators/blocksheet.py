@@ -11,7 +11,7 @@ from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.rows import FloatArray, Rows
 from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.core.result import SideColumn
-from hetrisk.estimators.sheet import MISSING, Sheet
+from hetrisk.estimators.sheet import MISSING, Sheet, check_time
 from hetrisk.tables.time import DATE, NUMBER, TimeColumn
 
 MOST_LEVELS = 10_000  # environments that are told apart
@@ -74,7 +74,7 @@ class BlockSheet(Sheet):
             raise ValueError(
                 f"X has {X.n_features} features, but the model is expecting {self.n_columns}."
             )
-        return X.collect(_Predict(self._view(X), predictor))
+        return X.collect(_Predict(self._view(X), predictor, str(self.time_name)))
 
     def _side(self, X: Blocks, name: Any, what: str) -> SideColumn:
         columns = X.side_columns
@@ -164,11 +164,14 @@ class _View:
 class _Predict:
     view: _View
     predictor: Predictor
+    name: str
 
     def __call__(self, rows: Rows) -> FloatArray:
         aside = self.view(rows).aside
         assert aside is not None
         time = None if self.view.time < 0 else aside[:, 0]
+        if time is not None:
+            check_time(time, self.name, self.predictor.needs_time)
         level = np.nan_to_num(aside[:, 1], nan=-1.0).astype(np.int64)
         return self.predictor.predict(Inputs(rows.X, time, level))
 

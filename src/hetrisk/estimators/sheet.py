@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
 from hetrisk.blocks import ArrayBlocks, Blocks
@@ -19,6 +20,7 @@ from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.tables import TableEncoder
 from hetrisk.tables.time import TimeColumn, read_environment, read_time
 
+LARGEST = 1e100  # of numbers: squares of larger ones overflow
 MISSING = "(missing)"  # the environment of rows that name none
 
 
@@ -92,6 +94,13 @@ class Sheet(ABC):
             )
         return time
 
+    def _read_later(self, values: Any, needs_time: bool) -> FloatArray:
+        """(n,) times of rows to predict; none may be missing where the model needs them."""
+        assert self.time_column is not None
+        time = self.time_column.read(values)
+        check_time(time, str(self.time_name), needs_time)
+        return time
+
     def _read_levels(self, values: Any, name: Any) -> FloatArray:
         codes, levels = read_environment(values, str(name))
         codes = np.asarray(codes, dtype=np.int64)
@@ -115,6 +124,14 @@ class Sheet(ABC):
         weight = check_weight(weight, n)
         if not (weight > 0).any():
             raise ValueError("sample_weight must have a positive entry; got all zeros.")
+        if np.count_nonzero(weight) < 2:
+            raise ValueError("there must be at least 2 rows of positive weight; got 1 sample.")
+        largest = max(np.abs(X).max(initial=0.0), np.abs(y).max(initial=0.0))
+        if largest > LARGEST:
+            raise ValueError(
+                f"X and y must hold numbers below {LARGEST:g}, whose squares can be added up; got "
+                f"{largest:g}: take another unit."
+            )
         nothing = np.full(n, np.nan)
         aside = np.column_stack(
             [nothing if time is None else time, nothing if level is None else level]
@@ -151,7 +168,7 @@ class _ArraySheet(Sheet):
         X = validate_data(model, X, dtype=np.float64, reset=False)
         time = level = None
         if self.time_column is not None:
-            time = self.time_column.read(X[:, self._position(self._time, "time")])
+            time = self._read_later(X[:, self._position(self._time, "time")], needs_time)
         if self._environment is not None:
             level = self._codes(X[:, self._position(self._environment, "environment")])
         return Inputs(self._features(X), time, level)
@@ -216,8 +233,7 @@ class _FrameSheet(Sheet):
         frame = self._frame(X)
         time = level = None
         if self.time_name is not None and self.time_name in frame:
-            assert self.time_column is not None
-            time = self.time_column.read(frame[self.time_name])
+            time = self._read_later(frame[self.time_name], needs_time)
         elif needs_time:
             raise ValueError(
                 f"X must have the column of time {self.time_name!r}, which the model chosen "
@@ -273,6 +289,16 @@ class _WordSheet(_FrameSheet):
             self.feature_names = None
 
 
+def check_time(time: FloatArray, name: str, needs_time: bool) -> None:
+    """Refuse missing times where the model needs them: its predictions would be missing too."""
+    missing = np.flatnonzero(np.isnan(time))
+    if needs_time and len(missing):
+        raise ValueError(
+            f"time column {name!r} must say when for every row, since the model chosen needs it; "
+            f"it is missing in {len(missing)} of {len(time)}, the first of them row {missing[0]}."
+        )
+
+
 def check_weight(weight: Any, n: int) -> FloatArray:
     """(n,) weights that count rows; a mean below one is scaled to one."""
     if weight is None:
@@ -302,4 +328,4 @@ def _as_pandas(X: Any) -> pd.DataFrame:
 
 
 def _holds_words(X: Any) -> bool:
-    return np.asarray(X).dtype.kind in "OUSMm"
+    return not issparse(X) and X is not None and np.asarray(X).dtype.kind in "OUSMm"
