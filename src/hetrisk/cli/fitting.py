@@ -84,7 +84,11 @@ def _dated(table: Table, w: Wishes) -> Table:
         return table
     names = [str(name) for name in table.frame.columns]
     column = table.frame.iloc[:, names.index(w.time)]
-    known = np.isfinite(read_time(column, w.time, w.dayfirst).value)
+    try:
+        known = np.isfinite(read_time(column, w.time, w.dayfirst).value)
+    except TableError as error:
+        hint = "" if str(error) != error.in_flags else "; without an order it is an --environment"
+        raise TableError(f"{error.in_flags}{hint}") from error
     if known.all():
         return table
     gone = counted(int((~known).sum()), "row")

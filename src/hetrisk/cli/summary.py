@@ -40,7 +40,9 @@ def show(s: Summary, screen: Console, files: list[str]) -> None:
     if not untested(s.forecast):
         screen.print(_candidates(s))
     screen.print(Text(words(columns_line(s), 400)))
-    for sentence in (*s.advice, *s.decision.watch, *s.cautions)[:MOST_WATCHED]:
+    for sentence in (*s.advice, *s.decision.watch, *s.cautions)[
+        : MOST_WATCHED - len(s.origin.leaks[:2])
+    ]:
         screen.print(Text(f"- {words(sentence, 400)}"))
     screen.print(Text(words(_last(s, files), 400)), soft_wrap=True)
 
@@ -106,4 +108,4 @@ def _last(s: Summary, files: list[str]) -> str:
     told = f"{count_of(notes, 'note')} about the table: see --json or the page. " if notes else ""
     if files:
         return f"{told}Written: {', '.join(files)}."
-    return f"{told}Nothing was written: add --out model.hetrisk or --report page.html to keep it."
+    return f"{told}Nothing was written: --out model.hetrisk or --report page.html keeps it."
