@@ -64,14 +64,16 @@ class Predictions:
         return [*self._notes, *_outside_notes(self._outside, self.flag)]
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
-        for frame in self.frames:
-            try:
+        place = ""
+        try:
+            for frame in self.frames:
+                place = frame.attrs.get("place") or ""
                 predicted = self._predict(frame)
-            except ValueError as error:  # what is wrong with a file, with its name and row group
-                place = frame.attrs.get("place")
-                raise TableError(f"{place}: {error}" if place else str(error)) from None
-            self.rows += len(predicted)
-            yield predicted
+                self.rows += len(predicted)
+                yield predicted
+                place = ""
+        except ValueError as error:  # what is wrong with a file, with its name and row group
+            raise TableError(f"{place}: {error}" if place else str(error)) from None
 
     def _predict(self, frame: pd.DataFrame) -> pd.DataFrame:
         columns: dict[str, Any] = {}

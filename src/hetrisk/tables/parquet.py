@@ -74,11 +74,19 @@ def _width(kind: Any, text: float) -> float:
 
 def _text_width(parts: list[ParquetPart]) -> float:
     """Bytes of a cell of text, on average, in the first rows of a few files."""
-    from hetrisk.columns import parquet as files
-
-    seen = [files.first_texts(p, MEASURED_ROWS) for p in parts[:: len(parts) // MEASURED_FILES + 1]]
+    seen = [_first_texts(part) for part in parts[:: len(parts) // MEASURED_FILES + 1]]
     held, cells = np.sum(seen, axis=0)
     return TEXT_BYTES + float(held) / max(int(cells), 1)
+
+
+def _first_texts(part: ParquetPart) -> tuple[int, int]:
+    """Bytes and cells of text at the start of a file; none where it is broken: reading says how."""
+    from hetrisk.columns import parquet as files
+
+    try:
+        return files.first_texts(part, MEASURED_ROWS)
+    except (OSError, KeyError, ValueError):
+        return 0, 0
 
 
 def parquet_parts(path: Path) -> list[ParquetPart]:
