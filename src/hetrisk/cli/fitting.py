@@ -13,9 +13,9 @@ import pandas as pd
 
 from hetrisk.cli.describing import Answer, Fitted, Learned
 from hetrisk.cli.wishes import Wishes, features
-from hetrisk.core.result import Expected, Forecast, Ranked
+from hetrisk.core.result import Forecast, Ranked
 from hetrisk.modelfile import Deployed
-from hetrisk.report.names import LOG_LOSS, PLAIN
+from hetrisk.report.names import PLAIN
 from hetrisk.tables import TableError
 from hetrisk.tables.errors import counted, quoted
 from hetrisk.tables.time import DATE, TimeColumn, read_environment, read_time
@@ -176,7 +176,7 @@ def _stable(learned: Learned, weight: FloatArray | None) -> Answer:
     with _said():
         model.fit(Z, y, sample_weight=weight)
     deployed = Deployed.from_model(model, target=w.target, encoder=encoder)
-    forecast = _out_of_fold(Z.to_numpy(), y, model.support_, labels)
+    forecast = _out_of_fold(Z.to_numpy()[:, np.asarray(model.support_)], y, weight, labels)
     record = {
         "ranking": (_only(PLAIN if bool(np.all(model.support_)) else "stable", forecast),),
         "backtest": (),
@@ -210,30 +210,11 @@ def _only(name: str, forecast: Forecast) -> Ranked:
     return Ranked(name, forecast.mean, nan, nan, nan, nan, nan, True, "")
 
 
-def _out_of_fold(Z: FloatArray, y: np.ndarray, support: Any, labels: bool) -> Forecast:
-    """Error on rows like these, by cross-validation on the columns that stayed."""
-    from sklearn.linear_model import LinearRegression, LogisticRegression
-    from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+def _out_of_fold(X: FloatArray, y: np.ndarray, weight: Any, labels: bool) -> Forecast:
+    """Error on rows like these, by cross-validation of the plain model."""
+    from hetrisk import BacktestClassifier, BacktestRegressor
 
-    X = Z[:, np.asarray(support)]
-    unit, nan = LOG_LOSS if labels else "RMSE", float("nan")
-    if labels:
-        _, codes = np.unique(y, return_inverse=True)
-        folds: Any = StratifiedKFold(
-            min(5, int(np.bincount(codes).min())), shuffle=True, random_state=0
-        )
-        model: Any = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        proba = cross_val_predict(model, X, codes, cv=folds, method="predict_proba")
-        error = float(np.mean(-np.log(np.maximum(proba[np.arange(len(y)), codes], 1e-3))))
-        share = np.bincount(codes) / len(codes)
-        plain = float(-np.sum(share * np.log(share)))
-    else:
-        folds = KFold(min(5, len(y)), shuffle=True, random_state=0)
-        predicted = cross_val_predict(LinearRegression(), X, y, cv=folds)
-        error = float(np.sqrt(np.mean((y - predicted) ** 2)))
-        plain = float(np.std(y))
-    constant = Expected(plain, nan, nan)
-    own = Expected(error, nan, nan)
-    return Forecast(error, nan, nan, own, constant, (), float("inf"), unit, 0)
+    kind = BacktestClassifier if labels else BacktestRegressor
+    with _said():
+        forecast: Forecast = kind([PLAIN]).fit(X, y, sample_weight=weight).forecast_
+    return forecast
