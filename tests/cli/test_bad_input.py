@@ -57,7 +57,7 @@ FIT_CASES = {
     "pickle": (pickle.dumps(table()), FIT, 1, "is a pickle"),
     "xz": (b"\xfd7zXZ\x00" + b"x" * 50, FIT, 1, "only gzip is read"),
     "truncated gzip": (gzip.compress(csv())[:-20], FIT, 1, "truncated gzip"),
-    "false parquet": (b"PAR1" + b"x" * 50, FIT, 1, "has only one column"),
+    "false parquet": (b"PAR1" + b"x" * 50 + b"PAR1", FIT, 1, "not a readable Parquet file"),
     "target not there": (csv(y=None), FIT, 2, "no column 'y'; the columns are 'a', 'b'"),
     "target missing": (csv(y=[""] * N), FIT, 1, "every value of the target 'y' is missing"),
     "target constant": (csv(y=[7] * N), FIT, 1, "is 7 in every row: there is nothing to predict"),

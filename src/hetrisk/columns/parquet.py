@@ -135,6 +135,8 @@ def _parquet_file(path: Path, place: str, text: Sequence[str] = ()) -> pq.Parque
         )
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{place}: the file has vanished.") from error
+    except KeyError as error:  # a column of text that it had is gone
+        raise ValueError(f"{place}: the file was replaced or written to meanwhile.") from error
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{place}: not a readable Parquet file ({line_of(error)}).") from error
 
@@ -359,8 +361,12 @@ def first_texts(part: ParquetPart, rows: int) -> tuple[int, int]:
     names = text_columns(part.schema)
     if not names:
         return 0, 0
+    check_stamp(part)
     with _parquet_file(part.path, part.place(0), names) as file:
-        for batch in file.iter_batches(rows, columns=names, use_threads=False):
-            lengths = [text_bytes(column) for column in batch.columns]
-            return sum(lengths), batch.num_rows * batch.num_columns
+        try:
+            for batch in file.iter_batches(rows, columns=names, use_threads=False):
+                total = sum(map(text_bytes, batch.columns))
+                return total, batch.num_rows * batch.num_columns
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{part.place(0)}: cannot be read ({line_of(error)}).") from error
     return 0, 0

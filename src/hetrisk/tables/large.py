@@ -90,11 +90,14 @@ def pieces(
     from hetrisk.columns import arrow
     from hetrisk.columns import parquet as files
 
-    for part in parts:
-        for row, batch in files.batches(part, part.schema.names, PIECE_ROWS):
-            frame = arrow.frame_of(pa.Table.from_batches([batch]))
-            frame.attrs["place"] = part.place(row)
-            yield frame
+    try:
+        for part in parts:
+            for row, batch in files.batches(part, part.schema.names, PIECE_ROWS):
+                frame = arrow.frame_of(pa.Table.from_batches([batch]))
+                frame.attrs["place"] = part.place(row)
+                yield frame
+    except ValueError as error:
+        raise TableError(str(error)) from error
 
 
 def _rows_at(parts: list[ParquetPart], common: CommonSchema, positions: np.ndarray) -> pd.DataFrame:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from hetrisk.tables import inputs
@@ -45,14 +45,7 @@ def is_large(path: Path) -> bool:
         parts = parquet_parts(path)
     except (ValueError, OSError):
         return False  # reading it will say what is missing or wrong
-    return _is_large(parts)
-
-
-def _is_large(parts: list[ParquetPart]) -> bool:
-    try:
-        return decoded_bytes(parts) > inputs.memory_limit()
-    except (ValueError, OSError):
-        return False
+    return decoded_bytes(parts) > inputs.memory_limit()
 
 
 def decoded_bytes(parts: list[ParquetPart]) -> float:
@@ -74,19 +67,14 @@ def _width(kind: Any, text: float) -> float:
 
 def _text_width(parts: list[ParquetPart]) -> float:
     """Bytes of a cell of text, on average, in the first rows of a few files."""
-    seen = [_first_texts(part) for part in parts[:: len(parts) // MEASURED_FILES + 1]]
-    held, cells = np.sum(seen, axis=0)
-    return TEXT_BYTES + float(held) / max(int(cells), 1)
-
-
-def _first_texts(part: ParquetPart) -> tuple[int, int]:
-    """Bytes and cells of text at the start of a file; none where it is broken: reading says how."""
     from hetrisk.columns import parquet as files
 
-    try:
-        return files.first_texts(part, MEASURED_ROWS)
-    except (OSError, KeyError, ValueError):
-        return 0, 0
+    held = cells = 0
+    for part in parts[:: len(parts) // MEASURED_FILES + 1]:
+        with suppress(ValueError, OSError):  # whoever reads the file will say what is wrong
+            found = files.first_texts(part, MEASURED_ROWS)
+            held, cells = held + found[0], cells + found[1]
+    return TEXT_BYTES + held / max(cells, 1)
 
 
 def parquet_parts(path: Path) -> list[ParquetPart]:
@@ -132,6 +120,7 @@ def read_parquet(source: Input) -> Contents:
     tables = []
     for part in parts:
         try:
+            files.check_stamp(part)
             text = arrow.text_columns(part.schema)
             table = pq.ParquetFile(part.path, read_dictionary=text).read()
             table = arrow.decoded(table, part.place(0), inputs.memory_limit())

@@ -114,11 +114,7 @@ def unpacked_bytes(source: Input, most: int) -> int:
 
 def swelling(source: Input) -> float:
     """How many times as much memory a text takes once it is a table, measured on its first rows."""
-    try:
-        with source.unpacked() as file:
-            sample = file.read(CHUNK).decode("latin-1")
-    except (EOFError, OSError):  # a broken archive: reading all of it will say so
-        return 1.0
+    sample = next(_chunks(source), b"").decode("latin-1")
     lines = sample.splitlines(keepends=True)
     text = "".join(lines[:-1] or lines)
     mark = max(DELIMITERS, key=lines[0].count) if lines else ","
