@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import signal
 import sys
 import time
@@ -55,7 +56,8 @@ IDENTITY = 1e-3  # of the variance: where plain errs less, the target is a funct
 def judge(lot: Lot, methods: tuple[str, ...] = METHODS) -> list[Record]:
     """Return one record a method; one record alone where the table cannot be used."""
     way = DESIGN if lot.package == DESIGN else lot.way
-    about = {"table": lot.name, "way": way, "kind": lot.kind}
+    load = round(os.getloadavg()[0], 1) if sys.platform != "win32" else None
+    about = {"table": lot.name, "way": way, "kind": lot.kind, "load": load}
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")  # of other people's solvers: what counts is the error
         is_design = lot.package == DESIGN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -67,6 +68,7 @@ def write(records: Sequence[Record], path: Path, n_all: int) -> Path:
         adaptation=_adaptation(judged),
         worst=_worst(judged),
         failures=_failures(judged),
+        load=_load(judged),
         design_heads=["design", *ON_DESIGNS],
         designs=_designs(drawn),
     )
@@ -200,6 +202,13 @@ def _worst(judged: Judged) -> Rows:
         name = table.replace("|", ", by ")
         rows.append((name, f"{ratio:.2f}", r["best"], *errors, r["environments"]))
     return rows
+
+
+def _load(judged: Judged) -> str:
+    """How busy the machine was: seconds by the clock mean less then."""
+    seen = [methods[PLAIN].get("load") for methods in judged.values()]
+    known = np.asarray([load for load in seen if load is not None], dtype=float)
+    return f"{np.median(known):.0f} on {os.cpu_count()} cores" if len(known) else "not known"
 
 
 def _designs(drawn: Judged) -> Rows:
