@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from hetrisk import modelfile
-from hetrisk.core.predictor import LinearPart, single
+from hetrisk.core.predictor import Inputs, LinearPart, single
 from hetrisk.core.result import Expected, Forecast, Horizon, Ranked
 from hetrisk.modelfile import Deployed
 from hetrisk.monitoring import Status, check
@@ -53,7 +53,7 @@ def model():
         groups=NAMES,
         y=y[:, None],
         predicted=predictor.predict(inputs),
-        predict=lambda X: predictor.predict(replace(inputs, X=X)),
+        predict=lambda X, rows: predictor.predict(Inputs(X)),
     )
     reference = to_record(reference_of(sample, column_lines(sample)))
     nan = math.nan

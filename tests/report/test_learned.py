@@ -31,7 +31,7 @@ def sample(n=400, seed=0, coef=COEF, **changes):
         groups=("size", "age", "idle"),
         y=y[:, None],
         predicted=(X @ coef)[:, None],
-        predict=lambda Z: (Z @ coef)[:, None],
+        predict=lambda Z, rows: (Z @ coef)[:, None],
     )
     return replace(made, **changes)
 
@@ -92,7 +92,7 @@ def test_a_column_all_but_constant_with_a_large_weight_is_said():
         groups=("a", "b", "gdl"),
         y=y[:, None],
         predicted=y[:, None],
-        predict=lambda Z: (Z @ coef)[:, None],
+        predict=lambda Z, rows: (Z @ coef)[:, None],
     )
     (said,) = cautions(s, column_lines(s), [], "RMSE")
     assert said.startswith("gdl is 0 in all but 1 row, yet moves predictions by 3.0 standard")

@@ -13,6 +13,7 @@ from hetrisk import __version__
 from hetrisk.cli.columns import advice
 from hetrisk.cli.wishes import Wishes
 from hetrisk.core.backtest.cuts import Periods, merge_periods
+from hetrisk.core.predictor import Inputs
 from hetrisk.modelfile import Deployed
 from hetrisk.monitoring.reference import reference_of
 from hetrisk.monitoring.reference import to_record as reference_record
@@ -24,7 +25,7 @@ from hetrisk.report.summary import Origin, Summary
 from hetrisk.tables.time import TimeColumn, read_environment
 
 if TYPE_CHECKING:
-    from hetrisk.core.numerics.rows import FloatArray
+    from hetrisk.core.numerics.rows import FloatArray, IntArray
     from hetrisk.tables import Table, Target
 
 LOOKED_AT = 20_000  # rows that the page describes
@@ -139,8 +140,10 @@ class Learned:
         values = None if time is None or name is None else time.read(frame[name])
         environment, periods = self._environment(frame, time, values)
 
-        def predict(X: FloatArray) -> FloatArray:
-            return deployed.predictor.predict(replace(inputs, X=X))
+        def predict(X: FloatArray, at: IntArray) -> FloatArray:
+            when = None if inputs.time is None else inputs.time[at]
+            where = None if inputs.environment is None else inputs.environment[at]
+            return deployed.predictor.predict(Inputs(X, when, where))
 
         return Sample(
             X=inputs.X,

@@ -13,7 +13,7 @@ import numpy as np
 
 from hetrisk.core.drift.columns import ROOM
 from hetrisk.core.drift.rise import misses
-from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.result import ColumnEvidence, Ranked
 from hetrisk.report.labels import brief, count_of, number, percent, precise
 from hetrisk.report.names import PLAIN, called
@@ -41,7 +41,7 @@ class Sample:
     names, groups : (d,) names of the numbers, and the column of the table each comes from.
     y : (n, K) outcomes: numbers, or one column a class of zeros and ones.
     predicted : (n, K).
-    predict : the model: from ``X`` of the same rows to predictions.
+    predict : the model: from numbers (m, d) of some of the rows, and which these are.
     classes : names of the K classes; () for numbers.
     environment : (n,) name of each row's environment (its period, its site); None without.
     time : (n,) numbers; None without.
@@ -53,7 +53,7 @@ class Sample:
     groups: tuple[str, ...]
     y: FloatArray
     predicted: FloatArray
-    predict: Callable[[FloatArray], FloatArray]
+    predict: Callable[[FloatArray, IntArray], FloatArray]
     classes: tuple[str, ...] = ()
     environment: np.ndarray | None = None
     time: FloatArray | None = None
@@ -104,19 +104,18 @@ def column_weights(s: Sample) -> dict[str, float]:
     """
     order = np.lexsort((s.y[:, 0], s.predicted[:, 0]))
     rows = np.sort(order[np.linspace(0, len(order) - 1, min(len(order), WEIGHED_ROWS)).astype(int)])
-    weights = {}
+    part, weights = s.X[rows], {}
     for group, members in s.members().items():
-        cells = np.ix_(rows, np.array(members))
-        part = s.X[cells]
-        ranks = np.lexsort(part.T)
-        changed = s.X.copy()
-        exchanged = np.empty_like(part)
-        exchanged[ranks] = part[np.roll(ranks, len(ranks) // 2)]
-        changed[cells] = exchanged
-        if np.array_equal(exchanged, part, equal_nan=True):
+        own = part[:, members]
+        ranks = np.lexsort(own.T)
+        exchanged = np.empty_like(own)
+        exchanged[ranks] = own[np.roll(ranks, len(ranks) // 2)]
+        if np.array_equal(exchanged, own, equal_nan=True):
             weights[group] = 0.0
             continue
-        moved = s.predict(changed)[rows] - s.predicted[rows]
+        changed = part.copy()
+        changed[:, members] = exchanged
+        moved = s.predict(changed, rows) - s.predicted[rows]
         weights[group] = float(np.sqrt(np.nanmean(np.sum(moved**2, axis=1)) / 2)) / s.spread
     return weights
 
@@ -236,17 +235,17 @@ def _all_but_constant(s: Sample) -> list[str]:
             continue  # a level of a category is no column: few rows are what it has
         values, counts = np.unique(s.X[:, j], return_counts=True)
         usual = values[counts.argmax()]
-        rare = s.X[:, j] != usual
-        if not 0 < rare.sum() <= max(3.0, RARE * len(rare)):
+        rare = np.flatnonzero(s.X[:, j] != usual)
+        if not 0 < len(rare) <= max(3.0, RARE * len(s.X)):
             continue
-        changed = s.X.copy()
-        changed[rare, j] = usual
-        moved = s.predict(changed)[rare] - s.predicted[rare]
+        changed = s.X[rare]
+        changed[:, j] = usual
+        moved = s.predict(changed, rare) - s.predicted[rare]
         size = float(np.sqrt(np.max(np.sum(moved**2, axis=1)))) / s.spread
         if size >= HEAVY:
             said.append(
                 f"{brief(name, 60)} is {number(float(usual))} in all but "
-                f"{count_of(int(rare.sum()), 'row')}, yet moves predictions by {number(size, 2)} "
+                f"{count_of(len(rare), 'row')}, yet moves predictions by {number(size, 2)} "
                 "standard deviations: learn without it unless you know why."
             )
     return said[:MOST_SENTENCES]
