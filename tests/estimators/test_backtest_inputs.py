@@ -180,7 +180,10 @@ TOO_FEW = {
         "'when' has 2 periods that can be judged; a backtest needs at least 3",
     ),
     "periods too thin": (lambda: fit(X=X[:45], y=Y[:45]), "'when' has 2 periods"),
-    "a gap too wide": (lambda: fit(gap=9), "has 6 periods .* too few can be judged after a cut in time with a gap of 9"),
+    "a gap too wide": (
+        lambda: fit(gap=9),
+        "has 6 periods .* too few can be judged after a cut in time with a gap of 9",
+    ),
 }
 
 

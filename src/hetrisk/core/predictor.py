@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import ClassVar, final
 
 import numpy as np
@@ -93,7 +94,7 @@ class LevelPart(Part):
     """A level for each known environment, (E, K); ``other`` (K,) for one not seen before."""
 
     kind: ClassVar[str] = "level"
-    needs_environment: ClassVar[bool] = True
+    needs_environment = True
     level: FloatArray
     other: FloatArray
 
@@ -224,8 +225,9 @@ class Predictor:
 
     def predict(self, rows: Inputs) -> FloatArray:
         """(n, 1) predicted numbers, or (n, K) probabilities."""
-        parts = (self._linked(sum(part.scores(rows) for part in m)) for m in self.members)
-        mean: FloatArray = sum(w * p for w, p in zip(self.weight, parts, strict=True))  # type: ignore[assignment]
+        parts = (self._linked(_total(member, rows)) for member in self.members)
+        weighted = (w * p for w, p in zip(self.weight, parts, strict=True))
+        mean: FloatArray = reduce(np.add, weighted)
         return mean
 
     def _linked(self, scores: FloatArray) -> FloatArray:
@@ -235,6 +237,12 @@ class Predictor:
         share = np.exp(scores - scores.max(axis=1, keepdims=True))
         linked: FloatArray = share / share.sum(axis=1, keepdims=True)
         return linked
+
+
+def _total(member: tuple[Part, ...], rows: Inputs) -> FloatArray:
+    """(n, K) sum of the parts' scores."""
+    total: FloatArray = reduce(np.add, (part.scores(rows) for part in member))
+    return total
 
 
 def single(part: Part, *more: Part, link: str = IDENTITY) -> Predictor:

@@ -176,6 +176,8 @@ class _Backtest(BaseEstimator, ABC):
 
     def _inputs(self, X: Any) -> Inputs:
         check_is_fitted(self, "ranking_")
+        if isinstance(X, Blocks):
+            raise ValueError("predict_interval and adapt need a table in memory; got blocks.")
         return self._sheet.inputs(self, X, needs_time=self._predictor.needs_time)
 
     def _adapted(self, X_new: Any, codes: FloatArray, sample_weight: Any) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -104,12 +104,14 @@ class BlockSheet(Sheet):
                 column = side[0] if side else self._side(X, self._environment, "environment")
                 level, names = column.position, list(column.levels)
                 if column.kind != "category":
-                    return _View(time, level, np.array(self._numbers), False, len(self._numbers))
+                    numbers = np.array(self._numbers)
+                    missing = place.get(MISSING, -1)
+                    return _View(time, level, numbers, False, len(numbers), missing)
             codes = np.array([place.get(v, -1) for v in names], dtype=np.float64)
             return _View(time, level, codes, shares, -1, place.get(MISSING, -1))
         return _View(time, level, codes, shares, -1)
 
-    _numbers: tuple[float, ...] = field(default=(), init=False)
+    _numbers: tuple[float, ...] = ()
 
     def _learn_levels(self, X: Blocks, view: _View) -> None:
         """Names of the environments, sorted."""
@@ -120,10 +122,13 @@ class BlockSheet(Sheet):
                     f"environment column {self._environment!r} has more than {MOST_LEVELS} values."
                 )
             self._numbers = tuple(found.tolist())
-            self.levels = tuple(f"{v:g}" for v in found)
+            names = [str(int(v)) if v.is_integer() else str(v) for v in found.tolist()]
+            missing = X.sum(_Missing(view.level)) > 0
+            self.levels = (*names, MISSING) if missing else tuple(names)
             return
         if view.shares:
-            self.levels = tuple(str(v) for v in X.environment_labels)
+            labels = () if X.environment_labels is None else X.environment_labels
+            self.levels = tuple(str(v) for v in labels)
             return
         column = self._side(X, self._environment, "environment")
         self.levels = column.levels + ((MISSING,) if column.missing or column.further else ())
@@ -152,7 +157,7 @@ class _View:
             if self.numeric >= 0:
                 at = np.minimum(np.searchsorted(self.codes, given), max(self.numeric - 1, 0))
                 same = held & (self.numeric > 0) & (self.codes[at] == given)
-                aside[:, 1] = np.where(same, at, -1.0)
+                aside[:, 1] = np.where(same, at, np.where(held, -1.0, self.missing))
             else:
                 found = np.where(held & (given >= 0), np.nan_to_num(given), 0).astype(np.int64)
                 known = held & (given >= 0)

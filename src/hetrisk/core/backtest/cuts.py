@@ -55,7 +55,8 @@ class Periods:
     def horizon(self, time: FloatArray) -> FloatArray:
         """(n,) periods after the last one; at least one, and one where time is missing."""
         ahead = (np.nan_to_num(time, nan=self.time[-1]) - self.time[-1]) / self.step
-        return np.maximum(ahead, 1.0)
+        horizon: FloatArray = np.maximum(ahead, 1.0)
+        return horizon
 
 
 def merge_periods(values: FloatArray, weight: FloatArray) -> Periods:
@@ -121,11 +122,13 @@ def group_sites(names: list[str], weight: FloatArray, content: FloatArray) -> Si
         fold[level] = size.argmin()
         size[fold[level]] += share[level]
         alone[level] = weight[level] >= LEAST_ROWS * (1.0 - ROUNDING) and rank < MOST_SITES
-    site, of_site, called = np.zeros(len(names), dtype=np.int64), [], []
+    site = np.zeros(len(names), dtype=np.int64)
+    of_site: list[int] = []
+    called: list[str] = []
     # Sites are numbered by rank, not by name: what is summed over them is summed in one order.
     for level in (k for k in order if alone[k]):
         site[level] = len(of_site)
-        of_site.append(fold[level])
+        of_site.append(int(fold[level]))
         called.append(names[level])
     for group in range(n_folds):
         thin = np.array([k for k in order if not alone[k] and fold[k] == group], dtype=np.int64)

@@ -115,7 +115,8 @@ def name_of(names: Sequence[str], weight: FloatArray) -> str:
 
 
 def _single(tests: Tests, k: int) -> FloatArray:
-    return np.eye(len(tests.names))[k]
+    weight: FloatArray = np.eye(len(tests.names))[k]
+    return weight
 
 
 def _scale(loss: FloatArray, numbers: bool) -> FloatArray:

@@ -105,9 +105,14 @@ def _several(A: FloatArray, hot: FloatArray, weight: FloatArray, penalty: FloatA
         gradient = A.T @ (weight[:, None] * (np.exp(log_p) - hot)) + penalty[:, None] * theta
         return float(value), (gradient * scale[:, None]).ravel()
 
-    options = {"maxiter": 1000, "maxfun": 2000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 30}
-    start = np.zeros(shape).ravel()
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    start = np.zeros(scale.size * shape[1])
+    found = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 1000, "maxfun": 2000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 30},
+    )
     return np.asarray(found.x.reshape(shape) * scale[:, None], dtype=np.float64)
 
 

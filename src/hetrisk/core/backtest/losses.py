@@ -57,7 +57,10 @@ class SquaredLosses(Losses):
 
     def of(self, weights: FloatArray) -> FloatArray:
         """See `Losses.of`."""
-        return np.einsum("bi,eij,bj->be", weights, self.products, weights, optimize=True)
+        losses: FloatArray = np.einsum(
+            "bi,eij,bj->be", weights, self.products, weights, optimize=True
+        )
+        return losses
 
 
 @dataclass(frozen=True)
