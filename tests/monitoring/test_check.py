@@ -89,6 +89,14 @@ def test_worse_than_the_mean_is_an_alarm_whatever_the_band_says(model):
     assert "predicting the mean errs" in found.sentence
 
 
+def test_a_model_that_is_the_mean_is_not_worse_than_the_mean(model):
+    frame, y = rows(400, 8)
+    mean = single(LinearPart(np.zeros((3, 1)), model.reference["constant"] + 1e-6, np.zeros(1)))
+    wide = {**model.summary, "forecast": forecast(2.4, 2.0, 3.0)}
+    found = check(replace(model, predictor=mean, summary=wide), frame, y)
+    assert found.status is Status.FINE
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

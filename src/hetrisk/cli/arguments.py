@@ -91,7 +91,7 @@ def column_options(command: F) -> F:
                 help="A number or a class? 'auto' decides from the target, and says so.",
             ),
             click.option(
-                *("--feature", "--features", "-f", "features"),
+                *("--feature", "-f", "features"),
                 multiple=True,
                 metavar="COL",
                 help="Use only these columns.",

@@ -27,6 +27,7 @@ from hetrisk.tables.errors import counted, listed, quoted
 from hetrisk.tables.frames import as_pandas
 
 LEAST_ROWS_A_LINE = 5  # rows a slope, below which only level and the rest are told apart
+ALIKE = 0.01  # of the loss of the mean: a model that errs so little more is no worse
 MOST_NEW = 5  # new levels that are named
 
 
@@ -166,7 +167,7 @@ def _outcome(
         expected=expected,
         horizon=label,
         constant=_in_unit(plain, forecast.unit)[0],
-        worse_than_mean=_z(loss - plain),
+        worse_than_mean=_z(loss - (1 + ALIKE) * plain),
         rise=total,
         parts=parts,
     )
