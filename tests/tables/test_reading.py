@@ -175,3 +175,21 @@ def test_reading_does_not_depend_on_row_count_being_small(tmp_path):
     frame.to_csv(path, index=False)
     back = read_table(path).frame.astype(float)
     pd.testing.assert_frame_equal(back, frame)
+
+
+def test_very_many_columns_are_read_as_few_are(tmp_path):
+    names = [f"c{j}" for j in range(2_100)]
+    lines = [
+        ",".join(names),
+        ",".join(['"a,b"', " x ", "", *"1" * 2_097]),
+        "",
+        ",".join("2" * 2_100),
+    ]
+    wide = tmp_path / "wide.csv"
+    wide.write_text("\n".join(lines) + "\n")
+    frame = read_table(wide).frame
+    assert frame.shape == (2, 2_100)
+    assert frame.iloc[0, :4].tolist() == ["a,b", " x ", "", "1"]
+    wide.write_text(",".join(names) + "\n")
+    with pytest.raises(TableError, match="has column names but no rows"):
+        read_table(wide)

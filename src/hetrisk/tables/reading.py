@@ -85,7 +85,7 @@ def _read_text(source: Input, encoding: str, delimiter: str | None) -> Table:
         with opened(source, encoding) as text:
             return _checked(read_json(text, source), source)
     layout = layout_of(source, encoding, delimiter)
-    (frame,) = frames(source, layout)
+    frame = next(frames(source, layout), pd.DataFrame(columns=list(layout.names)))
     return _checked(Contents(marked(frame, text=True), layout.notes), source)
 
 

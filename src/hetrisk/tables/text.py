@@ -17,8 +17,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import TextIO
 
+import numpy as np
 import pandas as pd
 
 from hetrisk.tables import remedies
@@ -30,6 +32,7 @@ from hetrisk.tables.notation import parse_number
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 CHUNK = 1 << 20
 SNIFFED_LINES = 50
+MANY_COLUMNS = 2_000
 LONGEST_FIRST_LINE = 1 << 20
 _OF_WIDE = ("utf-16", "utf-32")  # encodings that begin with a mark; latin-1 is no guess for these
 # The longer marks first: one of UTF-32 begins as one of UTF-16 does.
@@ -78,6 +81,9 @@ def layout_of(source: Input, encoding: str, delimiter: str | None) -> Layout:
 def frames(source: Input, layout: Layout, rows: int | None = None) -> Iterator[pd.DataFrame]:
     """Yield the cells as text, ``rows`` lines at a time; None: all at once."""
     with opened(source, layout.encoding) as text:
+        if len(layout.names) > MANY_COLUMNS:
+            yield from _wide_frames(text, layout, rows)
+            return
         found = pd.read_csv(
             text,
             sep=layout.delimiter,
@@ -92,6 +98,16 @@ def frames(source: Input, layout: Layout, rows: int | None = None) -> Iterator[p
         for frame in pieces:
             frame.columns = pd.Index(layout.names)
             yield frame
+
+
+def _wide_frames(text: TextIO, layout: Layout, rows: int | None) -> Iterator[pd.DataFrame]:
+    """As `frames`, for very many columns: to make each of them takes longer than to read it."""
+    lines = (line for line in csv.reader(text, delimiter=layout.delimiter) if line)
+    next(lines)
+    while block := list(islice(lines, rows)):
+        cells = np.empty((len(block), len(layout.names)), dtype=object)
+        cells[:] = block
+        yield pd.DataFrame(cells, columns=pd.Index(layout.names), dtype=object, copy=False)
 
 
 def begins_as_json(source: Input, encoding: str) -> bool:
