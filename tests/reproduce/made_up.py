@@ -5,7 +5,7 @@ import hashlib
 from hetrisk.reproduce.cases import Case, grid
 from hetrisk.reproduce.panels import Panel, fill
 from hetrisk.reproduce.records import OK, Records
-from hetrisk.reproduce.tables import csv_text, markdown
+from hetrisk.reproduce.tables import markdown
 
 SETTING = {"n_samples": 60, "n_test": 40}
 METHODS = ("mean", "erm", "hrm", "oracle")
@@ -37,4 +37,4 @@ def measure(case: Case) -> dict:
 
 def tables(path, n_seeds=4) -> str:
     filled = [fill(PANEL, Records(path).read(), range(n_seeds))]
-    return markdown(filled) + csv_text(filled)
+    return markdown(filled)

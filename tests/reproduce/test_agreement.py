@@ -6,7 +6,6 @@ from hetrisk.reproduce.agreement import (
     cells,
     erm_agreement,
     hrm_agreement,
-    orderings,
     overview,
 )
 from hetrisk.reproduce.panels import Cell, Filled, Row
@@ -46,16 +45,6 @@ def test_hrm_may_exceed_the_paper_by_the_slack_alone(ours, met):
 
 def test_a_method_that_was_not_run_says_so():
     assert hrm_agreement(filled(), "hrm") == "HRM (default) was not run."
-
-
-@pytest.mark.parametrize(
-    ("ours", "paper", "agrees"),
-    [(0.55, 0.53, True), (0.45, 0.53, False), (0.45, 0.47, True), (0.5001, 0.53, True)],
-)
-def test_orderings_against_erm(ours, paper, agrees):
-    text = orderings(filled(erm=(0.5, 0.5), dro=(ours, paper)), "dro")
-    assert text.startswith(f"- DRO: {int(agrees)} of 1 cells")
-    assert ("against ERM)" in text) is not agrees
 
 
 def test_cells_without_a_published_number_do_not_count():

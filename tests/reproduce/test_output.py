@@ -45,19 +45,10 @@ def made_up(name, n_seeds=2):
 
 
 @pytest.mark.parametrize("name", [name for name in TARGETS if name.startswith("figure")])
-def test_figures_are_written_as_png_and_svg(tmp_path, name):
+def test_figures_are_written(tmp_path, name):
     section = write_section(name, made_up(name), 2, tmp_path)
     assert section.problem == ""
     assert (tmp_path / section.image).read_bytes().startswith(PNG)
-    assert b"<svg" in (tmp_path / f"{name}.svg").read_bytes()
-
-
-def test_the_same_records_give_the_same_svg(tmp_path):
-    for _ in range(2):
-        write_section("figure-house", made_up("figure-house"), 1, tmp_path)
-        svg = (tmp_path / "figure-house.svg").read_bytes()
-        (tmp_path / "first.svg").exists() or (tmp_path / "first.svg").write_bytes(svg)
-    assert (tmp_path / "first.svg").read_bytes() == svg
 
 
 def test_the_distance_figure_prints_the_ratio(tmp_path):
@@ -66,9 +57,9 @@ def test_the_distance_figure_prints_the_ratio(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["table1", "table2", "table3"])
-def test_tables_are_written_as_markdown_and_csv(tmp_path, name):
+def test_tables_are_written(tmp_path, name):
     section = write_section(name, made_up(name), 2, tmp_path)
-    assert set(section.files) == {f"{name}.md", f"{name}.csv"}
+    assert set(section.files) == {f"{name}.md"}
     assert len(section.tables) == len(TARGETS[name].panels)
     assert "HRM (default)" in (tmp_path / f"{name}.md").read_text()
 
@@ -93,7 +84,7 @@ def test_without_matplotlib_tables_are_still_written(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refuse)
     section = write_section("figure-house", made_up("figure-house"), 2, tmp_path)
     assert "pip install 'hetrisk[plot]'" in section.problem
-    assert (tmp_path / "figure-house.csv").exists()
+    assert (tmp_path / "figure-house.md").exists()
 
 
 def test_the_page_escapes_what_records_say(tmp_path):
@@ -103,7 +94,7 @@ def test_the_page_escapes_what_records_say(tmp_path):
     page = write_page([section], found, 2, tmp_path).read_text()
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert 'href="table2.csv"' in page
+    assert 'href="table2.md"' in page
     assert (tmp_path / "timings.md").exists()
 
 
@@ -119,7 +110,7 @@ def small_run(tmp_path_factory):
 
 def test_the_command_writes_everything(small_run):
     out, _ = small_run
-    assert {"records.jsonl", "table2.md", "table2.csv", "index.html", "doc.md"} <= {
+    assert {"records.jsonl", "table2.md", "index.html", "doc.md"} <= {
         path.name for path in out.iterdir()
     }
     records = Records(out / "records.jsonl").read().values()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hetrisk.reproduce.methods import METHODS
-from hetrisk.reproduce.panels import SPREAD, Cell, Filled, Row, fill
+from hetrisk.reproduce.panels import Cell, Filled, Row, fill
 from hetrisk.reproduce.records import Record
 from hetrisk.reproduce.tables import markdown_table, number
 from hetrisk.reproduce.targets import TARGETS
@@ -104,7 +104,6 @@ def hrm_agreement(tables: Mapping[str, Sequence[Filled]], method: str) -> str:
         f"{METHODS[method].label}: {len(counted) - len(missed)} of {len(counted)} cells at or "
         f"below the paper's HRM + {SLACK}."
     )
-    text += _many_biased(tables, method)
     if not missed:
         return text
     heading = ["cell above", "paper", "ours", "oracle", "± s.e."]
@@ -113,34 +112,3 @@ def hrm_agreement(tables: Mapping[str, Sequence[Filled]], method: str) -> str:
         for n in missed
     ]
     return f"{text}\n\n{markdown_table([heading, *rows])}"
-
-
-def orderings(tables: Mapping[str, Sequence[Filled]], method: str) -> str:
-    """Say in how many cells a method stands on the paper's side of ERM, and name the others.
-
-    Two numbers closer than half a rounding unit of the paper's, 0.0005, count as a tie, which
-    agrees with either order.
-    """
-    erm = {(n.table, n.panel, n.column): n.cell for n in cells(tables, "erm")}
-    agree, differ = 0, []
-    for n in cells(tables, method):
-        other = erm.get((n.table, n.panel, n.column))
-        if other is None or other.paper is None or n.cell.paper is None:
-            continue
-        ours, theirs = n.cell.ours - other.ours, n.cell.paper - other.paper
-        if ours * theirs >= 0 or min(abs(ours), abs(theirs)) < 0.0005:
-            agree += 1
-        else:
-            differ.append(f"{n.address} (paper {theirs:+.3f}, ours {ours:+.3f} against ERM)")
-    label = METHODS[method].label
-    text = f"- {label}: {agree} of {agree + len(differ)} cells on the paper's side of ERM"
-    return text + (f"; not: {'; '.join(differ)}." if differ else ".")
-
-
-def _many_biased(tables: Mapping[str, Sequence[Filled]], method: str) -> str:
-    """Five biased features, where the paper's HRM spreads: compare std and max too."""
-    found = {n.column: n.cell for n in cells(tables, method) if n.panel.endswith("n_b = 5")}
-    if not found:
-        return ""
-    parts = (f"{c} {number(found[c].ours)} (paper {number(found[c].paper)})" for c in SPREAD)
-    return f" With five biased features: {', '.join(parts)}."

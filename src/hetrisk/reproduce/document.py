@@ -12,7 +12,6 @@ from hetrisk.reproduce.agreement import (
     erm_agreement,
     filled_tables,
     hrm_agreement,
-    orderings,
     overview,
 )
 from hetrisk.reproduce.output import Section, timing_rows
@@ -62,7 +61,6 @@ def write_document(
     details = _template("records.md").render(
         page=f"../{path.name}",
         hrm=hrm,
-        orderings="\n".join(orderings(tables, name) for name in ("dro", "eiil", "irm")),
         sections=every,
         n_seeds=n_seeds,
     )

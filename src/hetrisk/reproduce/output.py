@@ -14,7 +14,7 @@ from hetrisk.reproduce.figures import PlottingUnavailable
 from hetrisk.reproduce.methods import METHODS
 from hetrisk.reproduce.panels import Filled, fill
 from hetrisk.reproduce.records import OK, Record
-from hetrisk.reproduce.tables import csv_text, markdown, markdown_table, table_rows
+from hetrisk.reproduce.tables import markdown, markdown_table, table_rows
 from hetrisk.reproduce.targets import TARGETS, Target
 
 INDEX = "index.html"
@@ -45,13 +45,10 @@ def write_section(name: str, records: Mapping[str, Record], n_seeds: int, out: P
     written: list[str] = []
     if panels:
         text = f"# {target.title}\n\n{markdown(panels)}\n"
-        written += [
-            _write(out, f"{name}.md", text.encode()),
-            _write(out, f"{name}.csv", csv_text(panels).encode()),
-        ]
+        written.append(_write(out, f"{name}.md", text.encode()))
     image, caption, problem = _figure(name, target, panels, records, n_seeds, out)
     if image:
-        written += [image, image.replace(".png", ".svg")]
+        written.append(image)
     tables = tuple((filled.panel.title, table_rows(filled)) for filled in panels)
     return Section(name, target.title, tables, image, caption, tuple(written), problem)
 
@@ -78,7 +75,6 @@ def _figure(
         drawing = target.draw(panels, good)
     except PlottingUnavailable as error:
         return None, "", str(error)
-    _write(out, f"{name}.svg", drawing.svg())
     return _write(out, f"{name}.png", drawing.png()), drawing.caption, ""
 
 

@@ -1,17 +1,10 @@
-"""Filled panels as Markdown and CSV."""
+"""Filled panels as Markdown."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
 from hetrisk.reproduce.panels import Cell, Filled, Row
-
-CSV_COLUMNS = (
-    *("panel", "method", "column", "paper", "ours", "oracle", "difference"),
-    *("standard_error", "seeds", "exact_sets", "note"),
-)
 
 
 def number(value: float | None, sign: bool = False) -> str:
@@ -86,32 +79,3 @@ def markdown_table(lines: Sequence[Sequence[str]]) -> str:
 
     rule = ["---", *["---:"] * (len(lines[0]) - 1)]
     return "\n".join([line(lines[0]), line(rule), *map(line, lines[1:])])
-
-
-def csv_text(panels: Sequence[Filled]) -> str:
-    """Long form: one line a number, unrounded."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for filled in panels:
-        for row in filled.rows:
-            writer.writerows(_csv_rows(filled, row))
-    return stream.getvalue()
-
-
-def _csv_rows(filled: Filled, row: Row) -> list[list[object]]:
-    tail = [row.n_seeds, "" if row.exact is None else row.exact, row.note]
-    if not row.cells:
-        return [[filled.panel.title, row.label, "", "", "", "", "", "", *tail]]
-    return [
-        [
-            *(filled.panel.title, row.label, column),
-            *(_full(v) for v in (cell.paper, cell.ours, cell.oracle, cell.difference, cell.error)),
-            *tail,
-        ]
-        for column, cell in row.cells.items()
-    ]
-
-
-def _full(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
