@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
@@ -16,6 +16,15 @@ from hetrisk.core.predictor import SOFTMAX, Inputs, LinearPart, Predictor, singl
 seeds = st.integers(0, 10_000)
 CENTRE, SCALE = np.array([1.0, -2.0]), np.array([2.0, 0.5])
 VARIANCE = np.array([0.5, 0.2, 0.0])
+
+
+@pytest.fixture
+def one_prior(monkeypatch):
+    """The prior as it was learned alone, not beside those of no move and of levels alone."""
+    monkeypatch.setattr(room, "SHARES", ((1.0, 1.0),))
+
+
+function_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def rows_of(seed: int, m: int = 12):
@@ -31,6 +40,8 @@ def plain(K: int = 1) -> Predictor:
     )
 
 
+@pytest.mark.usefixtures("one_prior")
+@function_fixture
 @given(seeds)
 def test_numbers_move_to_the_posterior_mean(seed) -> None:
     rng, X, weight = rows_of(seed)
@@ -51,6 +62,7 @@ def test_numbers_move_to_the_posterior_mean(seed) -> None:
     assert told.before == pytest.approx(np.sqrt(np.average(r**2, weights=weight)))
 
 
+@pytest.mark.usefixtures("one_prior")
 def test_the_error_after_leaves_each_row_out() -> None:
     rng, X, weight = rows_of(3)
     y = X @ [0.5, 1.0] + 1.0 + rng.normal(size=len(X))
@@ -84,6 +96,8 @@ def test_many_rows_move_everything() -> None:
     np.testing.assert_allclose(np.linalg.lstsq(design, left, rcond=None)[0], 0, atol=0.05)
 
 
+@pytest.mark.usefixtures("one_prior")
+@settings(function_fixture, max_examples=15)
 @given(seeds, st.sampled_from([2, 3]))
 def test_labels_move_to_the_posterior_mode(seed, K) -> None:
     rng, X, weight = rows_of(seed, m=25)
@@ -109,6 +123,20 @@ def test_labels_move_to_the_posterior_mode(seed, K) -> None:
     scores = base + A @ delta
     expected = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
     np.testing.assert_allclose(moved.predict(Inputs(X)), expected, atol=2e-4)
+
+
+@given(seeds)
+def test_priors_are_weighed_by_rows_left_out(seed) -> None:
+    """The move is an average of no move, a level, and slopes too: those that predict better."""
+    rng, X, weight = rows_of(seed, m=40)
+    drift = Drift(CENTRE, SCALE, np.array([1.0, 1.0, 1.0]), 1.0, 9)
+    base = X @ [0.5, 1.0]
+    moved, told = adapt(plain(), drift, Inputs(X), base + 4.0 + rng.normal(size=40), weight)
+    assert np.mean(moved.predict(Inputs(X))[:, 0] - base) == pytest.approx(4.0, abs=1.0)
+    assert told.after < told.before
+    still, told = adapt(plain(), drift, Inputs(X), base + rng.normal(size=40), weight)
+    assert np.abs(still.predict(Inputs(X))[:, 0] - base).mean() < 0.6
+    assert told.after < 1.1 * told.before
 
 
 def environments(seed: int, E: int = 12, scale=(1.0, 0.5, 0.0), rows: int = 30):

@@ -16,7 +16,7 @@ from hetrisk.core.backtest.cells import CellPass, Layout, cell_moments
 from hetrisk.core.backtest.cuts import merge_periods
 from hetrisk.core.backtest.logistic import logistic
 from hetrisk.core.backtest.prepare import prepare
-from hetrisk.core.backtest.solve import RIDGES, combine, pool, solve, within
+from hetrisk.core.backtest.solve import RIDGES, combine, pool, reweighed, solve
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.predictor import Predictor, single
@@ -96,9 +96,11 @@ def test_levels_of_periods_are_dummies(seed) -> None:
     hot = np.equal.outer(period[cell], np.arange(3)).astype(float)
     own = LinearRegression(fit_intercept=False)
     own.fit(np.column_stack([X - X.mean(axis=0), hot]), y, sample_weight=weight)
-    inner = within(cells, np.ones(CELLS), period)
+    inner = reweighed(cells, np.ones(CELLS), period, 0.0)
     coef = solve(inner, np.ones(D, dtype=bool), 1.0, False)
     np.testing.assert_allclose(coef, own.coef_[:D], rtol=1e-7)
+    whole = combine(cells, np.ones(CELLS)).covariance
+    np.testing.assert_allclose(reweighed(cells, np.ones(CELLS), period, 1.0).covariance, whole)
 
 
 def test_the_ridge_is_that_of_least_generalised_cross_validation() -> None:
@@ -128,6 +130,21 @@ def test_columns_that_repeat_others_or_stand_still() -> None:
     np.testing.assert_allclose(coef[0], 3 * coef[1])
     slope = np.cov(x, y)[0, 1] / x.var(ddof=1)
     np.testing.assert_allclose(coef[0] + 3 * coef[1], slope)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -3.7, 1e6])
+def test_a_column_that_stands_still_in_the_cells_learned_from(value) -> None:
+    """What is left of it there is rounding, about a centre that is that of all rows."""
+    rng = np.random.default_rng(0)
+    cell = np.repeat(np.arange(3), 50)
+    x = np.where(cell == 2, rng.normal(size=N), value)
+    y = rng.normal(size=N)
+    Z = np.column_stack([rng.normal(size=N), x, y])
+    centre = np.array([0.3, 0.31237, 0.7])
+    cells = cell_moments(Z - centre, rng.uniform(1, 2, N), cell, 3, centre)
+    coef = solve(combine(cells, np.array([1.0, 1.0, 0.0])), np.ones(2, dtype=bool), 100.0, False)
+    assert coef[1] == 0
+    assert abs(coef[0]) < 1
 
 
 def labels(seed: int, n_classes: int):
