@@ -158,7 +158,7 @@ METHODS: dict[str, Method] = {
     "hrm-released": Method("HRM, K = 3, hard, one run", "HRM", partial(_hrm, **RELEASED)),
     "hrm-fixed": Method("HRM, fixed penalties, one run", "HRM", partial(_hrm, **FIXED)),
     "hrm": Method("HRM (default)", "HRM", _hrm),
-    "stable": Method("Stable columns", None, _stable),
+    "stable": Method("Stable columns", "HRM", _stable),
     "stable-copies": Method("Stable columns (assume_label_copies)", None, _copies, tasks=(CAR,)),
     "trees": Method("Boosted trees", None, _trees, tasks=TABLES),
     "backtest": Method("Backtest (labels)", None, _backtest, given=COLUMN, tasks=TABLES),
