@@ -35,6 +35,11 @@ def test_plain_is_used_where_nothing_else_is_shown_to_err_less():
     )
 
 
+def test_what_erred_less_but_not_surely_is_named():
+    decision = decide(*answer(chosen="plain"))
+    assert decision.watch[0] == "Boosted trees erred 0.500: less, but not by two standard errors."
+
+
 def test_a_model_that_errs_no_less_than_the_mean_is_not_to_be_relied_on():
     errors = ERRORS | {"plain": 1.01, "trees": 1.0}
     decision = decide(*answer(errors, "plain"))

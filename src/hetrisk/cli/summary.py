@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from hetrisk.core.result import Ranked
+from hetrisk.report.errors import in_unit
 from hetrisk.report.labels import brief, count_of, fixed, listed, number, percent, probability
 from hetrisk.report.names import CONSTANT, PLAIN, untested
 
@@ -63,16 +64,16 @@ def _candidates(s: Summary) -> Any:
 
     from hetrisk.cli.terminal import grid
 
+    unit = s.forecast.unit
     rows: list[tuple[object, ...]] = [
         (
             Text(f"{'→ ' if r.chosen else '  '}{short(r.candidate)}"),
             number(r.mean),
             number(r.worst),
-            percent(r.ratio - 1, True) if r.candidate != PLAIN else "",
+            percent(in_unit(r.ratio, unit) - 1, True) if r.candidate != PLAIN else "",
         )
         for r in candidates(s)
     ]
-    unit = s.forecast.unit
     heads = [
         ("  candidate", "left"),
         (f"mean {unit}", "right"),

@@ -26,6 +26,7 @@ from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
 
 FEW = 5  # environments left out: with fewer, the answer says on how little it rests
 NOTABLE = 1.25  # times the mean error: a worst environment that is worth a sentence
+CLOSE = 0.9  # of the criterion of plain: what lies below is worth a sentence
 ALIKE = 0.005  # of an error: a difference that is not worth a sentence
 
 
@@ -197,8 +198,27 @@ def _range(e: Expected) -> str:
 def _watch(action: Action, f: _Facts, curve: Sequence[ReachLine]) -> list[str]:
     if action is Action.UNTESTED:
         return []
-    said = [_plain_fails(f), _chosen_fails(action, f, curve), _worst(f), _few(f), _failed(f)]
+    said = [
+        _close(f),
+        _plain_fails(f),
+        _chosen_fails(action, f, curve),
+        _worst(f),
+        _few(f),
+        _failed(f),
+    ]
     return [sentence for sentence in said if sentence]
+
+
+def _close(f: _Facts) -> str:
+    """What erred less than plain, but not surely: the next thing to try with more data."""
+    if f.chosen.candidate != PLAIN:
+        return ""
+    tested = [r for r in f.ranked.values() if math.isfinite(r.criterion)]
+    best = min(tested, key=lambda r: r.criterion, default=f.chosen)
+    if best.criterion > CLOSE * f.chosen.criterion or best.mean >= f.chosen.mean:
+        return ""
+    name = _capital(called(best.candidate, f.unit))
+    return f"{name} erred {number(best.mean)}: less, but not by two standard errors."
 
 
 def _plain_fails(f: _Facts) -> str:

@@ -27,3 +27,8 @@ def tested_horizons(forecast: Forecast, backtest: Sequence[Tested]) -> tuple[Hor
     furthest = max((t.horizon for t in backtest if math.isfinite(t.horizon)), default=math.inf)
     kept = tuple(h for h in forecast.by_horizon if h.horizon <= furthest + 0.5)
     return kept or forecast.by_horizon[:1]
+
+
+def in_unit(ratio: float, unit: str) -> float:
+    """Return a ratio of losses as one of errors: losses of numbers are squares."""
+    return ratio if unit == LOG_LOSS or not ratio > 0 else math.sqrt(ratio)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import math
 import os
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -20,6 +21,7 @@ from hetrisk import __version__, atomic
 from hetrisk.core.result import Ranked
 from hetrisk.report import drawing
 from hetrisk.report.decision import Action
+from hetrisk.report.errors import in_unit
 from hetrisk.report.figures import (
     backtest_numbers,
     backtest_picture,
@@ -82,7 +84,7 @@ def _derived(s: Summary) -> dict[str, Any]:
         "reach": reach_picture(s.ranking, s.reach_curve, s.forecast.unit, s.reach),
         "quality": None if s.quality is None else quality_picture(s.quality),
     }
-    lines = [line for line in s.ranking if math.isfinite(line.ratio)]
+    lines = [_errors(line, s.forecast.unit) for line in s.ranking]
     return {
         "badge": BADGE[s.decision.action],
         "chosen": chosen,
@@ -90,7 +92,8 @@ def _derived(s: Summary) -> dict[str, Any]:
         "numbers": backtest_numbers(s.ranking, s.backtest, s.forecast.unit),
         "untested": untested(s.forecast),
         "timed": any(line.cut for line in s.backtest),
-        "ratio_scale": _ratio_scale(lines),
+        "ranking": lines,
+        "ratio_scale": _ratio_scale([line for line in lines if math.isfinite(line.ratio)]),
         "evidence": any(math.isfinite(line.p_slope) for line in s.columns),
         "reasons": any(line.reason for line in s.columns),
         "heaviest": max((line.weight for line in s.columns), default=0.0),
@@ -98,6 +101,12 @@ def _derived(s: Summary) -> dict[str, Any]:
         "loss": "log loss" if s.forecast.unit == LOG_LOSS else "squared error",
         "plain_chosen": chosen.candidate in (PLAIN, CONSTANT),
     }
+
+
+def _errors(line: Ranked, unit: str) -> Ranked:
+    """A line whose ratios are those of errors, not of losses."""
+    low, high = (in_unit(v, unit) for v in (line.ratio_low, line.ratio_high))
+    return replace(line, ratio=in_unit(line.ratio, unit), ratio_low=low, ratio_high=high)
 
 
 def _ratio_scale(lines: list[Ranked]) -> Scale:
@@ -108,7 +117,7 @@ def _ratio_scale(lines: list[Ranked]) -> Scale:
 
 
 def ratio(r: Ranked, scale: Scale) -> Markup:
-    """A candidate's criterion over plain's with its band, on a line where plain is marked."""
+    """A candidate's error over plain's with its band, on a line where plain is marked."""
     label = f"{r.candidate}: {percent(r.ratio - 1, True)} of plain's"
     parts = [line(scale(0.0), 0, scale(0.0), 18, "zero")]
     if min(r.ratio_low, r.ratio_high, r.ratio) > 0:
