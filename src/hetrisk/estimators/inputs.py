@@ -110,8 +110,11 @@ def _scaled(source: Blocks) -> Blocks:
     """Rows whose weights count rows; blocks out of core have seen to that themselves."""
     if not isinstance(source, ArrayBlocks) or source.weight is None:
         return source
+    weight = _weights(source.weight, source.X)
+    if weight is source.weight:
+        return source
     other = copy(source)
-    other.weight = _weights(source.weight, source.X)
+    other.weight = weight
     return other
 
 
