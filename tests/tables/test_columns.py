@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from hetrisk.columns.dates import MISSING
 from hetrisk.tables import LeftOut, TableEncoder, TableError
+from hetrisk.tables.category import CategoryColumn
 from hetrisk.tables.cells import NumberCells, TextCells, canonical, cells_of
 from hetrisk.tables.columns import (
     BooleanColumn,
-    CategoryColumn,
     DateColumn,
     NumberColumn,
 )

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetrisk.tables import LeftOut, TableEncoder, TableError, read_target
+from hetrisk.tables.category import CategoryColumn
 from hetrisk.tables.cells import TextCells
-from hetrisk.tables.columns import CategoryColumn, ClockColumn, NumberColumn
+from hetrisk.tables.columns import ClockColumn, NumberColumn
 from hetrisk.tables.inference import understand
 from hetrisk.tables.notation import Notation, clock, notation_of
 

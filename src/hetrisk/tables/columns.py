@@ -7,9 +7,7 @@ so is its record, from which it can be made again.
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,12 +16,11 @@ import numpy as np
 from hetrisk.columns import BoolArray, FloatArray
 from hetrisk.columns.dates import DATE_FORMATS, MISSING
 from hetrisk.tables.cells import Cells
-from hetrisk.tables.errors import TableError, counted, figure, listed, quoted
+from hetrisk.tables.errors import TableError, counted, figure, quoted
 from hetrisk.tables.notation import MARK_NAMES, PLAIN, Notation
 from hetrisk.tables.records import Fields
 from hetrisk.tables.remedies import Remedy
 
-OTHER = "(other)"
 ABSENT = "(missing)"
 # A word for true and one for false, of one language; a column must hold both of a pair.
 TRUE_WORDS = (
@@ -315,158 +312,3 @@ class DateColumn(_Measured):
     def of(cls, fields: Fields) -> DateColumn:
         """Return the column of a record."""
         return cls(**_measured(fields), form=fields.text("form", among=tuple(DATE_FORMATS)))
-
-
-@dataclass(frozen=True)
-class CategoryColumn(Column):
-    """A category: every level that has enough rows is a column of zeros and ones.
-
-    Rarer levels share one, and so do missing values where there are enough of them. A level that
-    was never seen is none of these: its row holds the share of the training rows that each column
-    had, so that a linear model predicts the mean of the levels, weighted by their rows. Of two
-    columns one says all: the less frequent stays.
-
-    Attributes
-    ----------
-    levels : levels with a column of their own, sorted.
-    shares : share of the training rows in each of ``levels``, and in those of `OTHER` and `ABSENT`.
-    other : whether rare levels share a column.
-    absent : whether missing values have a column.
-    rare : digests of the rare levels, so that they are known again though no name is kept; None
-        where there were too many of them: any level that has no column is then a rare one.
-    """
-
-    levels: tuple[str, ...]
-    shares: tuple[float, ...]
-    other: bool = False
-    absent: bool = False
-    rare: frozenset[str] | None = frozenset()
-    kind: ClassVar[str] = "category"
-
-    @property
-    def missing_words(self) -> frozenset[str]:
-        """The usual words, but for those that are levels."""
-        return MISSING - {level.lower() for level in self.levels}
-
-    @property
-    def _all_names(self) -> list[str]:
-        extra = [OTHER] * self.other + [ABSENT] * self.absent
-        return [f"{self.name}={level}" for level in (*self.levels, *extra)]
-
-    @property
-    def _used(self) -> list[int]:
-        if len(self.shares) != 2:
-            return list(range(len(self.shares)))
-        return [0] if self.shares[0] < self.shares[1] else [1]
-
-    @property
-    def feature_names(self) -> list[str]:
-        """Names of the encoded features: ``column=level``."""
-        names = self._all_names
-        return [names[j] for j in self._used]
-
-    def encode(self, cells: Cells) -> tuple[FloatArray, list[Note]]:
-        """One-hot; shares where a level was never seen."""
-        codes, values = cells.levels()
-        place = self._places(values)
-        features = np.append(self._rows(place), self._rows([self._absent]), axis=0)[codes]
-        return features, self._notes(cells, codes, values, place)
-
-    def knows(self, level: str) -> bool:
-        """Whether a level occurred in the rows that were learnt from."""
-        return self._places([level])[0] >= 0
-
-    def observed(self, cells: Cells) -> FloatArray:
-        """One-hot, as missing values are a level of their own or the mean of all."""
-        return self.encode(cells)[0]
-
-    @property
-    def _absent(self) -> int:
-        return len(self.shares) - 1 if self.absent else -1
-
-    def _places(self, values: Sequence[str]) -> list[int]:
-        """Position of each level among all columns; -1 for one that was never seen."""
-        position = {level: i for i, level in enumerate(self.levels)}
-        places = [position.get(value, -1) for value in values]
-        if not self.other:
-            return places
-        return [
-            len(self.levels) if place < 0 and self._is_rare(value) else place
-            for place, value in zip(places, values, strict=True)
-        ]
-
-    def _is_rare(self, value: str) -> bool:
-        return self.rare is None or digest(value) in self.rare
-
-    def _rows(self, places: Sequence[int]) -> FloatArray:
-        """(m, features) one row a place, shares where it is -1."""
-        whole = np.vstack([np.eye(len(self.shares)), self.shares])
-        return whole[np.asarray(places, dtype=np.int64)][:, self._used]
-
-    def _notes(
-        self, cells: Cells, codes: np.ndarray, values: list[str], places: list[int]
-    ) -> list[Note]:
-        notes = []
-        unseen = np.flatnonzero(np.asarray(places, dtype=np.int64) < 0)
-        rows = int(np.isin(codes, unseen).sum())
-        if rows:
-            names = listed((values[code] for code in unseen), most=3)
-            text = (
-                f"{counted(rows, 'row')} with a category the model never saw ({names}) taken as "
-                "the mean of all"
-            )
-            notes.append(Note(self.name, text))
-        absent = int(cells.missing.sum())
-        if absent and not self.absent:
-            text = f"{counted(absent, 'missing value')} taken as the mean of all categories"
-            notes.append(Note(self.name, text))
-        return notes
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the column as plain values."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "levels": list(self.levels),
-            "shares": list(self.shares),
-            "other": self.other,
-            "absent": self.absent,
-            "rare": None if self.rare is None else sorted(self.rare),
-        }
-
-    @classmethod
-    def of(cls, fields: Fields) -> CategoryColumn:
-        """Return the column of a record."""
-        levels, shares = fields.texts("levels"), fields.numbers("shares")
-        other, absent = fields.truth("other"), fields.truth("absent")
-        right = len(shares) == len(levels) + other + absent and len(shares) > 1
-        fields.need(right, "shares", "one number a level, two at least")
-        sound = min(shares) >= 0 and abs(sum(shares) - 1) < 1e-6
-        fields.need(sound, "shares", "shares that sum to one")
-        fields.need(len(set(levels)) == len(levels), "levels", "distinct levels")
-        rare = fields.maybe_texts("rare")
-        known = None if rare is None else frozenset(rare)
-        return cls(fields.text("name"), levels, shares, other, absent, known)
-
-
-def digest(level: str) -> str:
-    """Return what a rare level is known again by; its name is not kept."""
-    return hashlib.blake2b(level.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-Recorded = type[NumberColumn | ClockColumn | BooleanColumn | DateColumn | CategoryColumn]
-KINDS: dict[str, Recorded] = {
-    "number": NumberColumn,
-    "clock": ClockColumn,
-    "boolean": BooleanColumn,
-    "date": DateColumn,
-    "category": CategoryColumn,
-}
-
-
-def column_of(record: object) -> Column:
-    """Return the column of a record, every field checked."""
-    fields = Fields(record, "column")
-    made = KINDS[fields.text("kind", among=tuple(KINDS))].of(fields)
-    fields.done()
-    return made

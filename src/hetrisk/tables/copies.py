@@ -15,7 +15,8 @@ import numpy as np
 
 from hetrisk.columns import FloatArray
 from hetrisk.columns.words import quoted
-from hetrisk.tables.columns import CategoryColumn, Column
+from hetrisk.tables.category import CategoryColumn
+from hetrisk.tables.columns import Column
 from hetrisk.tables.inference import LeftOut
 
 FEWEST_ROWS = 10  # with fewer, columns agree by chance

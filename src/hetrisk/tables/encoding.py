@@ -12,13 +12,39 @@ import numpy as np
 import pandas as pd
 
 from hetrisk.columns import FloatArray
+from hetrisk.tables.category import CategoryColumn
 from hetrisk.tables.cells import Cells, cells_of
-from hetrisk.tables.columns import Column, Note, column_of
+from hetrisk.tables.columns import (
+    BooleanColumn,
+    ClockColumn,
+    Column,
+    DateColumn,
+    Note,
+    NumberColumn,
+)
 from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.frames import as_frame
 from hetrisk.tables.records import Fields
 
 VERSION = 1
+
+
+Recorded = type[NumberColumn | ClockColumn | BooleanColumn | DateColumn | CategoryColumn]
+KINDS: dict[str, Recorded] = {
+    "number": NumberColumn,
+    "clock": ClockColumn,
+    "boolean": BooleanColumn,
+    "date": DateColumn,
+    "category": CategoryColumn,
+}
+
+
+def column_of(record: object) -> Column:
+    """Return the column of a record, every field checked."""
+    fields = Fields(record, "column")
+    made = KINDS[fields.text("kind", among=tuple(KINDS))].of(fields)
+    fields.done()
+    return made
 
 
 @dataclass(frozen=True)

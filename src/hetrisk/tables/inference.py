@@ -17,18 +17,16 @@ from hetrisk.columns import BoolArray, FloatArray
 from hetrisk.columns.dates import COMPACT, DATE_FORMATS, date_form
 from hetrisk.columns.names import names_kinds, names_things, says_code
 from hetrisk.tables import remedies
+from hetrisk.tables.category import OTHER, CategoryColumn, digest
 from hetrisk.tables.cells import CATEGORY, DATE, NUMBER, TEXT, TRUTH, Cells
 from hetrisk.tables.columns import (
-    OTHER,
     TRUE_WORDS,
     BooleanColumn,
-    CategoryColumn,
     ClockColumn,
     Column,
     DateColumn,
     Note,
     NumberColumn,
-    digest,
 )
 from hetrisk.tables.errors import TableError, counted, figure, listed, quoted
 from hetrisk.tables.notation import clock
