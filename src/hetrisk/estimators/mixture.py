@@ -154,7 +154,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Find the environments of the rows.
 
         Parameters

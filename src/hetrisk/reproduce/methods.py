@@ -145,8 +145,8 @@ def _invariant(task: ShiftTask) -> Any:
 
 # One run from Psi = X under penalties that are not chosen; and what the authors released, as far
 # as it is a setting of ours: three environments, hard assignment.
-FIXED = {"n_environments": 2, "invariance_penalty": 10.0, "gate_penalty": 0.003}
-RELEASED = {**FIXED, "n_environments": 3, "assignment": "hard"}
+FIXED: dict[str, Any] = {"n_environments": 2, "invariance_penalty": 10.0, "gate_penalty": 0.003}
+RELEASED: dict[str, Any] = {**FIXED, "n_environments": 3, "assignment": "hard"}
 
 METHODS: dict[str, Method] = {
     "mean": Method("Constant", None, _mean),
