@@ -126,7 +126,7 @@ def test_rows_twice_are_weight_two(sides, n_classes) -> None:
     same(weighted, fitted(doubled, sides, n_classes), data, data)
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 10_000), copies=st.lists(st.integers(0, 3), min_size=90, max_size=90))
 def test_a_weight_counts_rows(seed, copies) -> None:
     """Rows of weight 0, 1, 2, 3: left out, or there as often; with environments as well."""
@@ -144,8 +144,8 @@ def test_a_weight_counts_rows(seed, copies) -> None:
     same(given_weight, given_rows, data, data)
 
 
-@settings(max_examples=12)
-@given(seed=st.integers(0, 10_000), order=st.permutations(range(N_SITES)), n=st.integers(60, 130))
+@settings(max_examples=6)
+@given(seed=st.integers(0, 10_000), order=st.permutations(range(N_SITES)), n=st.integers(170, 260))
 def test_names_of_environments_have_no_say(seed, order, n) -> None:
     data = table(n=n, seed=seed)
     changed = data.assign(where=np.array(order)[data["where"].astype(int)])

@@ -30,6 +30,7 @@ LEAST_ROWS = 5  # labelled rows from which on a level can be told from noise at 
 STEPS: Budget[int] = 40  # of the fixed point, and of Newton
 MOST_COLUMNS: Budget[int] = 60  # beyond, the level alone moves: a solve costs their cube
 MOST_ENVIRONMENTS: Budget[int] = 80
+LEAST_NOISE = 1e-9  # of the variance of the target
 COMMON = 4.0  # environments' worth of weight of the mean variance of slopes, in that of each
 
 
@@ -114,8 +115,12 @@ def drift_of(problem: Problem, tests: Tests, weight: FloatArray) -> Drift:
             p = predicted[:, k]
             grams.append((A.T * (w * np.maximum(p * (1 - p), 1e-4))) @ A)
             cross.append((A.T * w) @ ((y == k) - p))
-    noise = residual / mass if mass > 0 else 1.0
-    noise = max(noise, 1e-300)
+    noise = 1.0
+    if mass > 0:
+        mean = np.average(rows.y, weights=rows.weight)
+        spread_of_y = float(np.average((rows.y - mean) ** 2, weights=rows.weight))
+        # A model without errors, or environments of one row, leave nothing to be sure about.
+        noise = max(residual / mass, LEAST_NOISE * spread_of_y) or 1.0
     variance = _variances(np.array(grams) / noise, np.array(cross) / noise)
     return replace(drift, variance=variance, noise=noise, n_environments=len(judged))
 

@@ -20,6 +20,7 @@ BAND = 0.9  # of environments that lie in the band about an error to expect
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # of intervals that are held
 PRIOR = 1.0  # squared log horizons that speak for no growth: a slope from two periods is noise
 TINY = 1e-300
+LEAST = 1e-6  # of the largest error: an environment without any is no reason for endless bands
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class EnvironmentErrors:
     @property
     def growth(self) -> float:
         """The slope g of log error on log horizon."""
-        x, y = np.log(self.horizon), np.log(np.maximum(self.error, TINY))
+        x, y = np.log(self.horizon), _log(self.error)
         for c in np.unique(self.cut):
             x = np.where(self.cut == c, x - x[self.cut == c].mean(), x)
             y = np.where(self.cut == c, y - y[self.cut == c].mean(), y)
@@ -74,13 +75,19 @@ def expected(errors: EnvironmentErrors, horizon: float | None = None) -> Expecte
     The band is a t interval for a further environment on the log scale.
     """
     growth, centre = errors.growth, np.log(errors.reference)
-    log_error = np.log(np.maximum(errors.error, TINY))
+    log_error = _log(errors.error)
     level = log_error - growth * (np.log(errors.horizon) - centre)
     carried = 0.0 if horizon is None else growth * (np.log(horizon) - centre)
     mean = mean_error(errors) if horizon is None else _mean_level(errors, level) * np.exp(carried)
     # Over all horizons the band holds what the horizon does to the error, too.
     spread = _spread(errors.by_environment(log_error if horizon is None else level))
     return Expected(float(mean), float(mean * np.exp(-spread)), float(mean * np.exp(spread)))
+
+
+def _log(values: FloatArray) -> FloatArray:
+    """Logs; what is next to nothing beside the largest counts as `LEAST` of it."""
+    log: FloatArray = np.log(np.maximum(np.maximum(values, LEAST * values.max()), TINY))
+    return log
 
 
 def _mean_level(errors: EnvironmentErrors, level: FloatArray) -> float:
@@ -119,7 +126,7 @@ def _upper(values: FloatArray, level: float) -> float:
         return float(np.quantile(values, level, method="higher"))
     if E < 2:
         return float(values.max())
-    logs = np.log(np.maximum(values, TINY))
+    logs = _log(values)
     further = student.ppf(level, E - 1) * logs.std(ddof=1) * np.sqrt(1.0 + 1.0 / E)
     return float(np.exp(logs.mean() + further))
 
