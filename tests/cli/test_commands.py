@@ -58,6 +58,13 @@ def test_sites_are_left_out_in_turn(workshop):
     assert "rests on 3 environments" in result.stdout
 
 
+def test_environments_with_an_order_are_told_what_time_promises(workshop):
+    arguments = ("fit", workshop / "table.csv", "-t", "y", "-d", "label", "--candidate", "ridge")
+    flat = " ".join(run(*arguments, "-e", "year").stdout.split())
+    assert "--time year predicts later ones from earlier ones alone" in flat
+    assert "--time place" not in run(*arguments, "-e", "place").stdout
+
+
 def test_with_neither_it_says_what_to_name(workshop):
     result = run("fit", workshop / "table.csv", "-t", "y", "--drop", "label")
     assert result.exit_code == 0, result.output

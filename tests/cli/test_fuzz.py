@@ -119,13 +119,13 @@ FUZZ = partial(
 )
 
 
-@FUZZ(max_examples=EXAMPLES // 2)
+@FUZZ(max_examples=EXAMPLES // 3)
 @given(table=tables(), data=st.data())
 def test_any_table_gets_an_answer_or_a_sentence(table, data):
     fit_and_predict(table, data)
 
 
-@FUZZ(max_examples=EXAMPLES // 2)
+@FUZZ(max_examples=EXAMPLES // 3)
 @given(st.binary(max_size=200))
 def test_any_bytes_get_a_sentence(data):
     with tempfile.TemporaryDirectory() as folder:

@@ -128,6 +128,18 @@ def advice(frame: pd.DataFrame, target: str) -> list[str]:
     return said
 
 
+def ordered(frame: pd.DataFrame, environment: str) -> list[str]:
+    """Say of environments that have an order what --time would promise instead."""
+    names = [str(name) for name in frame.columns]
+    column = frame.iloc[:, [names.index(environment)]]
+    if not suggestions(column, "")[0]:
+        return []
+    return [
+        f"Here each {environment} is predicted from all others; --time {_typed(environment)} "
+        "predicts later ones from earlier ones alone."
+    ]
+
+
 def _typed(name: str) -> str:
     import shlex
 

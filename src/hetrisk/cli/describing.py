@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hetrisk import __version__
-from hetrisk.cli.columns import advice
+from hetrisk.cli.columns import advice, ordered
 from hetrisk.cli.wishes import Wishes
 from hetrisk.core.backtest.cuts import Periods, merge_periods
 from hetrisk.core.predictor import Inputs
@@ -100,6 +100,8 @@ class Learned:
         lines = column_lines(sample, evidence)
         if record["verdict"]:
             said = tuple(advice(self.table.frame, self.wishes.target))
+        elif self.wishes.time is None and self.wishes.environment is not None:
+            said = (*said, *ordered(self.table.frame, self.wishes.environment))
         summary = Summary(
             origin=self._origin(found.encoder, sample),
             decision=decision_of({**record, "evidence": evidence}),
