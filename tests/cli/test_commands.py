@@ -144,6 +144,8 @@ def test_adapt_moves_a_model_and_says_what_to_expect(workshop, tmp_path):
         for model in (workshop / "y.hetrisk", out)
     )
     assert after < before
+    run("report", out, "--out", tmp_path / "here.html")
+    assert "Adapted: On 60 labelled rows the level moved" in (tmp_path / "here.html").read_text()
     refused = run("adapt", workshop / "y.hetrisk", tmp_path / "here.csv")
     assert refused.exit_code == 2
 
@@ -157,6 +159,20 @@ def test_adapt_needs_five_labelled_rows(workshop, tmp_path):
     )
     assert result.exit_code == 1
     assert not (tmp_path / "m.hetrisk").exists()
+
+
+def test_a_model_saved_from_python_alone_has_nothing_to_report(workshop, tmp_path):
+    from dataclasses import replace
+
+    from hetrisk import modelfile
+
+    bare = replace(modelfile.load(workshop / "y.hetrisk"), summary={}, reference=None)
+    modelfile.save(tmp_path / "bare.hetrisk", bare)
+    for command in (("report",), ("check", workshop / "table.csv")):
+        result = run(command[0], tmp_path / "bare.hetrisk", *command[1:])
+        assert result.exit_code == 1
+        assert "unforeseen" not in result.stderr
+    assert run("predict", tmp_path / "bare.hetrisk", workshop / "table.csv").exit_code == 0
 
 
 def test_report_asks_before_it_replaces(workshop, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,4 +36,7 @@ def summary_of(deployed: Deployed, path: Path) -> Summary:
         raise ModelFileError(
             f"{quoted(path.name)} was not fitted by 'hetrisk fit': it holds nothing to report"
         )
+    told = deployed.adaptation
+    if told is not None:  # what was learned before is not all that the model is now
+        summary = replace(summary, advice=(f"Adapted: {told['sentence']}", *summary.advice))
     return summary
