@@ -35,6 +35,9 @@ SHARE_LEFT = 0.2
 # Share of the loss that leaving must save where nothing but the loss speaks for it: 2 % of the
 # error, from which on differences are counted as help or harm.
 HELP = 0.04
+# Factor by which the loss may rise where environments were merged from thin ones and it is the
+# columns that moved: with drifting effects it rises by less, in real tables that are harmed by more.
+MERGED_RISE = 1.1
 
 # Weights of the regret, beside the error, by which columns are left out one after the other.
 WEIGHTS: Budget[tuple[float, ...]] = (1.0, 16.0, 256.0)
@@ -98,6 +101,7 @@ def decide(
     keep: BoolArray,
     level: float = LEVEL,
     candidates: list[BoolArray] | None = None,
+    merged: bool = False,
 ) -> Decision:
     """Propose, test, dispose.
 
@@ -110,6 +114,8 @@ def decide(
     keep : (d,) columns that never leave.
     level : of each test.
     candidates : sets to be weighed in place of those that step 2 proposes.
+    merged : whether environments were made by merging thin ones. Columns of such differ more
+        easily, so that they moved is a reason to leave only where that does no harm.
     """
     d = len(groups)
     everything = np.ones(d, dtype=bool)
@@ -167,8 +173,15 @@ def decide(
             return settled(fit) and evidence.slopes(fit.support) > level
 
         one = _cheapest(likely, free, same)
+        found = weighed
         if one is not None:
-            return _moved(one, full, free, evidence, settled, level, weighed)
+            found = _moved(one, full, free, evidence, settled, level, weighed)
+        if found.why != MOVED:
+            return found
+        losses = Regressions.on(sums, found.support).losses()
+        risk = float(risk_at(losses.pooled, reach))
+        if not merged or risk <= MERGED_RISE * risk_plain:
+            return replace(found, risk=risk, regret_left=float(losses.regret) / regret)
     return weighed
 
 

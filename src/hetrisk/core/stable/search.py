@@ -136,7 +136,15 @@ def _decided(
         return Decision(
             every, NO_DIFFERENCE, 1.0, np.full(d, np.nan), np.nan, np.nan, np.nan, every
         )
-    return decide(found.sums, evidence, question.reach, question.groups, question.keep, level=level)
+    return decide(
+        found.sums,
+        evidence,
+        question.reach,
+        question.groups,
+        question.keep,
+        level=level,
+        merged=found.merged.merged,
+    )
 
 
 def _stability(answer: _Answer, question: Question, level: float) -> FloatArray:
@@ -163,6 +171,7 @@ def _stability(answer: _Answer, question: Question, level: float) -> FloatArray:
                 question.keep,
                 level=level,
                 candidates=proposed,
+                merged=answer.environments.merged.merged,
             )
             again += found.support == decision.support
     return again / FOLDS
