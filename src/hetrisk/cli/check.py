@@ -121,7 +121,7 @@ def show(found: Check, screen: Console, quiet: bool = False) -> None:
         return
     rows = [(c.name, fixed(c.weight), column_words(c)) for c in shown]
     screen.print(
-        grid("", [("moved", "left"), ("weight", "right"), ("what is different", "left")], rows)
+        grid([("moved", "left"), ("weight", "right"), ("what is different", "left")], rows)
     )
     if len(found.notable) > len(shown):
         screen.print(f"... and {len(found.notable) - len(shown)} more: see --json.")

@@ -114,4 +114,4 @@ def _show(fitted: Fitted, spans: list[dict[str, Any]], written: list[str], scree
     screen.print("\nWhat came after 1994 (RMSE):")
     lines = [(s["years"], *(number(s[k]) for k in ("model", "plain", "constant"))) for s in spans]
     heads = [("years", "left"), ("this model", "right"), ("plain", "right"), ("the mean", "right")]
-    screen.print(grid("", heads, lines))
+    screen.print(grid(heads, lines))

@@ -80,7 +80,7 @@ def _candidates(s: Summary) -> Any:
         ("worst", "right"),
         (f"to plain, reach {s.reach:g}", "right"),
     ]
-    return grid("", heads, rows)
+    return grid(heads, rows)
 
 
 def short(candidate: str) -> str:

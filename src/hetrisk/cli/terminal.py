@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hetrisk.tables.columns import Note
-from hetrisk.tables.errors import counted, listed, shown
+from hetrisk.tables.errors import counted, shown
 
 QUIET_SECONDS = 2.0
 MOST_NOTES = 12
-_ASIDE = re.compile(r" \([^)]*\)")  # of a note: an example, a share
 
 
 def console() -> Console:
@@ -60,12 +57,11 @@ def words(text: object, longest: int) -> str:
     return shown(str(text).replace("\u00a0", " "), longest)
 
 
-def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable[object]]) -> Group:
+def grid(columns: Iterable[tuple[str, str]], rows: Iterable[Iterable[object]]) -> Table:
     """Return a table for the terminal.
 
     Parameters
     ----------
-    title : above the table.
     columns : name and alignment ("left" or "right") of each.
     rows : cells; text is made safe for the terminal here.
     """
@@ -74,37 +70,18 @@ def grid(title: str, columns: Iterable[tuple[str, str]], rows: Iterable[Iterable
         table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(words(cell, 80)) for cell in row))
-    # A title of the table's own would be wrapped to the width of the table.
-    return Group(Text(title, style="bold"), table) if title else Group(table)
+    return table
 
 
-def say_notes(notes: Iterable[object], *, every: bool = False) -> None:
-    """Print notes to the standard error, the first dozen unless all are asked for."""
+def say_notes(notes: Iterable[object]) -> None:
+    """Print notes to the standard error, the first dozen of them."""
     screen = error_console()
-    lines = [shown(note, 400) for note in _together(notes)]
-    most = len(lines) if every else MOST_NOTES
-    for line in lines[:most]:
+    lines = [shown(note, 400) for note in notes]
+    for line in lines[:MOST_NOTES]:
         screen.print(f"Note: {line}", soft_wrap=True)
-    if len(lines) > most:
-        more = counted(len(lines) - most, "more note")
+    if len(lines) > MOST_NOTES:
+        more = counted(len(lines) - MOST_NOTES, "more note")
         screen.print(f"... and {more}; --json lists them all.")
-
-
-def _together(notes: Iterable[object]) -> list[str]:
-    """Say once what was done to several columns alike, with the example of the first."""
-    groups: dict[object, list[object]] = {}
-    for note in notes:
-        alike = _ASIDE.sub("", note.text) if isinstance(note, Note) and note.column else note
-        groups.setdefault(alike, []).append(note)
-    told = []
-    for group in groups.values():
-        first = group[0]
-        if isinstance(first, Note) and len(group) > 1:
-            names = listed([note.column for note in group if isinstance(note, Note)])
-            told.append(f"{names}: {first.text}")
-        else:
-            told.append(str(first))
-    return told
 
 
 def print_json(record: Any) -> None:
