@@ -6,7 +6,7 @@ import numpy as np
 
 from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.training import Training
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import LevelPart, Part
 
 
@@ -23,7 +23,7 @@ class Levels(Candidate):
         return part, LevelPart(shrunken(residual, rows.level, rows.weight), np.zeros(1))
 
 
-def shrunken(residual: FloatArray, level: FloatArray, weight: FloatArray) -> FloatArray:
+def shrunken(residual: FloatArray, level: IntArray, weight: FloatArray) -> FloatArray:
     """(L, 1) posterior means of levels: n / (n + s^2 / tau^2) of the mean residual.
 
     s^2 is the variance within levels, tau^2 that of the levels: the variance of the means less
