@@ -36,7 +36,7 @@ SHARE_LEFT = 0.2
 # error, from which on differences are counted as help or harm.
 HELP = 0.04
 # Factor by which the loss may rise where environments were merged from thin ones and it is the
-# columns that moved: with drifting effects it rises by less, in real tables that are harmed by more.
+# columns that moved: with drifting effects it rises by less, in tables that are harmed by more.
 MERGED_RISE = 1.1
 
 # Weights of the regret, beside the error, by which columns are left out one after the other.
