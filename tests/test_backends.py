@@ -114,7 +114,7 @@ def test_classification(tmp_path):
 def test_mixture(tmp_path):
     places = backends(table(), tmp_path)
     fits = {
-        name: EnvironmentMixture(2, family="gaussian", random_state=0).fit(*rows)
+        name: fitted(EnvironmentMixture(2, family="gaussian", random_state=0), rows)
         for name, rows in places.items()
     }
     expected = fits["memory"].predict_proba(*places["memory"][:2])
@@ -133,7 +133,7 @@ def test_mixture_of_labels(tmp_path):
     chance = 1 / (1 + np.exp(-(X * slopes).sum(axis=1)))
     frame[NAMES], frame["y"] = X, np.where(rng.random(N) < chance, "up", "down")
     fits = {
-        name: EnvironmentMixture(2, family="bernoulli", random_state=0).fit(*rows)
+        name: fitted(EnvironmentMixture(2, family="bernoulli", random_state=0), rows)
         for name, rows in backends(frame, tmp_path).items()
     }
     for name in ("parquet", "dask"):

@@ -95,7 +95,8 @@ def test_a_gate_costs_a_share_of_what_is_left_where_little_is():
     X, y, shares = standard()
     rng = np.random.default_rng(0)
     noisy = environments_of(X, (y + 3 * rng.normal(size=len(y))) / 3, shares)
-    exact = environments_of(X, X @ np.ones(5) / 5 + 1e-3 * y, shares)
+    exact = environments_of(X, X @ np.ones(5) / 5 + 0.05 * rng.normal(size=len(y)), shares)
     assert gate_price(None, noisy, 5) == PRICE
     assert gate_price(None, exact, 5) == pytest.approx(LEFT * unexplained(exact, 5))
     assert gate_price(0.1, exact, 5) == 0.1
+    assert gate_price(None, environments_of(X, X[:, 0], shares), 5) == PRICE / 100

@@ -40,7 +40,8 @@ def gate_price(given: float | None, environments: Moments, n_features: int) -> f
     """
     if given is not None:
         return given
-    return min(PRICE, LEFT * unexplained(environments, n_features))
+    # Where the rows can be fitted exactly, what is left is rounding, and no price at all.
+    return min(PRICE, max(LEFT * unexplained(environments, n_features), PRICE / 100.0))
 
 
 def choose_gates(
