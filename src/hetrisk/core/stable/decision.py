@@ -137,10 +137,10 @@ def decide(
     regret = float(plain.regret)
     if regret <= 0.0:
         return nothing
-    least = SHARE_LEFT * regret
+    most_left = SHARE_LEFT * regret
 
     def settled(fit: Regressions) -> bool:
-        return bool(fit.losses().regret <= least)
+        return bool(fit.losses().regret <= most_left)
 
     met = [Regressions.on(sums, c) for c in candidates] if candidates else _paths(full, free)
     likely = [fit for fit in _by_cost(met) if settled(fit)]
@@ -157,7 +157,9 @@ def decide(
 
     # 3. Dispose: it leaves what it leaves out if that lowers the loss, in the mean environment and
     #    at the reach asked for.
-    if weighed.risk < (1.0 - HELP) * risk_plain and losses.cost < plain.cost:
+    #    By more than is known: a squared error of n rows has a relative error of sqrt(2 / n).
+    least = max(HELP, np.sqrt(2.0 / sums[:, 0, 0].min()))
+    if weighed.risk < (1.0 - least) * risk_plain and losses.cost < plain.cost:
         return replace(weighed, support=proposed.support, why=PAYS)
 
     # 4. Where it lowers that at the reach alone, or not at all, ask whose mechanism moved. The
