@@ -143,9 +143,7 @@ def test_zones_become_utc():
 
 
 def test_day_and_month_of_a_side_column_are_not_guessed():
-    with pytest.raises(
-        ValueError, match="is 1 February or 2 January: write year-month"
-    ):
+    with pytest.raises(ValueError, match="is 1 February or 2 January: write year-month"):
         read(pd.Series(["01/02/2020", "03/04/2020"]))
 
 
