@@ -119,8 +119,14 @@ def test_the_gate_is_two_standard_errors_of_the_log_ratio() -> None:
     assert comparison.log_ratio == pytest.approx(float(np.log(ratio)))
     logs_of = np.log(losses / plain)
     assert comparison.standard_error == pytest.approx(logs_of.std(ddof=1) / np.sqrt(3))
+    assert comparison.mean_ratio == pytest.approx(logs_of.mean())
     wide = comparison.log_ratio + 2 * comparison.standard_error
-    assert comparison.beyond_chance == (wide < 0)
+    mean = comparison.mean_ratio + comparison.standard_error
+    assert comparison.beyond_chance == (wide < 0 and mean < 0)
+    # Better in the worst environment alone, and worse in the others.
+    worst_alone = compare(np.array([1.1, 1.1, 1.1, 2.0]), np.array([1.0, 1.0, 1.0, 4.0]), 1.0)
+    assert worst_alone.log_ratio < -0.6
+    assert not worst_alone.beyond_chance
     assert not compare(plain, plain, 1.0).beyond_chance
     assert not compare(losses[:1], plain[:1], 1.0).beyond_chance
 
