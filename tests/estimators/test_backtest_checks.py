@@ -181,8 +181,10 @@ def test_a_random_state_reaches_candidates_that_take_one() -> None:
     first, X, y = fitted(BacktestRegressor, candidates=own, random_state=3)
     second = clone(first).fit(X, y)
     assert first.ranking_ == second.ranking_
-    of_generator = clone(first).set_params(random_state=np.random.RandomState(3))
-    assert of_generator.fit(X, y).ranking_[0].candidate
+    generators = [clone(first).set_params(random_state=np.random.RandomState(3)) for _ in "ab"]
+    generators[1].set_params(n_jobs=2)
+    one, two = (model.fit(X, y).ranking_ for model in generators)
+    assert one == two
 
 
 def test_records_are_tables() -> None:

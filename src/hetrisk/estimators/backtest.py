@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -107,7 +108,10 @@ class _Backtest(BaseEstimator, ABC):
         if why or numbered:
             warnings.warn(numbered + why, TooFewEnvironmentsWarning, stacklevel=2)
         candidates = candidates_for(
-            self.candidates, prepared.layout, labels=self._n_outputs > 1, seed=self.random_state
+            self.candidates,
+            prepared.layout,
+            labels=self._n_outputs > 1,
+            seed=_seed(self.random_state),
         )
         run, periods = runner(self.n_jobs, self.verbose), prepared.layout.periods
         if why:
@@ -210,6 +214,13 @@ class _Backtest(BaseEstimator, ABC):
     @abstractmethod
     def _encoded(self, blocks: Blocks) -> Blocks:
         """The same for blocks."""
+
+
+def _seed(random_state: Any) -> Any:
+    """One seed for all fits: a generator would go on from fit to fit, and differ on processes."""
+    if random_state is None or isinstance(random_state, Integral):
+        return random_state
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 class BacktestRegressor(RegressorMixin, _Backtest):
