@@ -119,7 +119,7 @@ def by_hand() -> Iterator[tuple[str, Deployed]]:
             rng.normal(size=6),
             rng.normal(size=(6, K)),
             np.zeros(K),
-            *(np.full(3, -2.0), np.full(3, 2.0)),
+            3,
         )
         members = ((line, level), (bent, grown(rng, K)), (grown(rng, K, uses_time=True),))
         link = "identity" if K == 1 else "softmax"

@@ -40,8 +40,7 @@ def level(K=1):
 def hinges(K=1, d=3):
     coef = np.arange(4.0 * K).reshape(4, K)
     knots = np.array([-1.0, 0.0, 0.5, 0.0])
-    ends = np.full(d, -2.0), np.full(d, 2.0)
-    return HingesPart(np.array([0, 0, 0, 2]), knots, coef, np.zeros(K), *ends)
+    return HingesPart(np.array([0, 0, 0, 2]), knots, coef, np.zeros(K), d)
 
 
 def trees(K=1, d=3):

@@ -114,8 +114,7 @@ class LevelPart(Part):
 class HingesPart(Part):
     """intercept + sum_h max(x[feature[h]] - knot[h], 0) coef[h], a piecewise linear sum of columns.
 
-    ``coef`` is (H, K); a column is taken as its nearest value within ``low`` and ``high`` (d,), so
-    nothing is extrapolated.
+    ``coef`` is (H, K); ``n_features`` is d. Beyond the last knot a column goes on as a line.
     """
 
     kind: ClassVar[str] = "hinges"
@@ -123,8 +122,7 @@ class HingesPart(Part):
     knot: FloatArray
     coef: FloatArray
     intercept: FloatArray
-    low: FloatArray
-    high: FloatArray
+    n_features: int
 
     def scores(self, rows: Inputs) -> FloatArray:
         """See the class."""
@@ -136,8 +134,7 @@ class HingesPart(Part):
 
     def basis(self, X: FloatArray) -> FloatArray:
         """(n, H) the hinges."""
-        inside = np.clip(X, self.low, self.high)
-        return np.maximum(inside[:, self.feature] - self.knot, 0.0)
+        return np.maximum(X[:, self.feature] - self.knot, 0.0)
 
 
 @final

@@ -255,7 +255,8 @@ class BacktestRegressor(RegressorMixin, _Backtest):
     ranking_ : a record a candidate: mean and worst error, ratio to plain with its standard errors.
     backtest_ : a record a candidate and environment left out.
     forecast_ : the error to expect in an environment not seen, with a 90 % band, by horizon.
-    reach_curve_, break_even_ : errors against reach; from which reach on the model beats plain.
+    reach_curve_, break_even_ : errors against reach; from which reach on the
+        model beats plain: 0 where it does so in the average environment, inf where it never does.
     quantiles_ : half widths of intervals by horizon and level.
     weights_ : of the candidates in the model chosen.
     adaptation_ : what `adapt` changed, on a copy that it returned.

@@ -63,7 +63,7 @@ def _listed(spec: Any) -> list[Any]:
 
 def _built_in(name: Any) -> Candidate:
     if name not in BUILT_IN:
-        near = get_close_matches(str(name), list(BUILT_IN), 1)
+        near = get_close_matches(str(name), ["auto", *BUILT_IN], 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"candidates must be among {list(BUILT_IN)}; got {name!r}.{hint}")
     return BUILT_IN[name]()
@@ -72,6 +72,10 @@ def _built_in(name: Any) -> Candidate:
 def _own(name: str, model: Any, seed: Any) -> Candidate:
     if isinstance(model, str):
         return _built_in(model)
+    if isinstance(model, type):
+        raise ValueError(
+            f"candidate {name!r} must be an estimator, not a class: {model.__name__}()."
+        )
     if not isinstance(model, BaseEstimator) and not (
         callable(getattr(model, "fit", None)) and callable(getattr(model, "predict", None))
     ):

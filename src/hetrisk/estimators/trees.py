@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
 
 from hetrisk.core.backtest.candidates import Candidate
 from hetrisk.core.backtest.candidates.splines import Splines
@@ -24,6 +25,7 @@ SETTINGS: dict[str, Any] = {
     "random_state": 0,
 }
 MOST_BINS = 255  # of a column: what a byte holds
+MANY_CELLS = 200_000  # rows times columns from which on threads pay
 
 
 class Trees(Candidate):
@@ -50,11 +52,11 @@ class TreesOnSplines(Candidate):
     def fit(self, training: Training) -> tuple[Part, ...]:
         """See `Candidate.fit`."""
         rows = training.rows
-        (curves,) = Splines().fit(training)
-        scores = curves.scores(rows.inputs)
+        curves = Splines().fit(training)
+        scores = np.sum([part.scores(rows.inputs) for part in curves], axis=0)
         if training.n_outputs == 1:
-            return (curves, grow(rows.X, rows.y - scores[:, 0], rows.weight, rows.columns))
-        return (curves, *_newton_trees(training, scores))
+            return (*curves, grow(rows.X, rows.y - scores[:, 0], rows.weight, rows.columns))
+        return (*curves, *_newton_trees(training, scores))
 
 
 def grow(X: FloatArray, y: FloatArray, weight: FloatArray, columns: IntArray) -> TreesPart:
@@ -86,7 +88,9 @@ def _grown(
     bins = [np.searchsorted(e, X[:, j]) for e, j in zip(edges, columns, strict=True)]
     codes = np.column_stack(bins).astype(np.float64)
     equal = bool((weight == weight[0]).all())
-    model.fit(codes, y, sample_weight=None if equal else weight)
+    # On few rows threads wait for each other longer than they work.
+    with threadpool_limits(1 if codes.size < MANY_CELLS else None, "openmp"):
+        model.fit(codes, y, sample_weight=None if equal else weight)
     return as_part(model, columns, edges)
 
 

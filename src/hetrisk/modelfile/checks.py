@@ -26,7 +26,7 @@ def wrong_hinges(part: HingesPart) -> str:
     """Say what is wrong with hinges."""
     if len(part.feature) > MOST_HINGES:
         return f"have {MOST_HINGES:,} hinges at most"
-    known = not len(part.feature) or part.feature.max() < len(part.low)
+    known = not len(part.feature) or part.feature.max() < part.n_features
     return "" if known else "bend columns that exist"
 
 

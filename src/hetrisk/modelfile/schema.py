@@ -100,11 +100,11 @@ LEVEL = Record(
     of(numbers("E", "K"), "level") | of(numbers("K"), "other"), PARTS["level"], checks.wrong_level
 )
 HINGES = Record(
-    of(Array("whole", ("hinges",), 0), "feature")
+    of(Whole(0, MOST_FEATURES, dim="d"), "n_features")
+    | of(Array("whole", ("hinges",), 0), "feature")
     | of(numbers("hinges"), "knot")
     | of(numbers("hinges", "K"), "coef")
-    | of(numbers("K"), "intercept")
-    | of(numbers("d"), "low high"),
+    | of(numbers("K"), "intercept"),
     PARTS["hinges"],
     checks.wrong_hinges,
 )

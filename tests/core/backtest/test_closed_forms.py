@@ -296,11 +296,13 @@ def test_plain_of_labels_is_logistic_regression() -> None:
 
 def test_splines_are_ridge_regression_on_hinges() -> None:
     model, prob, _, _, _ = trained("splines")
-    (part,) = model.members[0]
+    line, part = model.members[0]
     found, rows = predicted(model, prob)
-    basis = np.maximum(rows.X[:, part.feature] - part.knot, 0.0)
-    np.testing.assert_allclose(found, basis @ part.coef + part.intercept)
+    hinges = np.maximum(rows.X[:, part.feature] - part.knot, 0.0)
+    curve = rows.X @ line.coef + line.intercept + hinges @ part.coef
+    np.testing.assert_allclose(found, curve)
+    basis = np.column_stack([rows.X, hinges])
     kept = (basis - basis.mean(axis=0)) / np.maximum(basis.std(axis=0), 1e-300)
     r = [Ridge(alpha=ridge * N).fit(kept, rows.y).predict(kept) for ridge in RIDGES]
     assert min(np.abs(found[:, 0] - own).max() for own in r) < 1e-8
-    assert single(part).predict(prob.rows.inputs).shape == (N, 1)
+    assert single(line, part).predict(prob.rows.inputs).shape == (N, 1)

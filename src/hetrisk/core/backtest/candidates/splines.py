@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.training import Training
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.predictor import HingesPart, Part
+from hetrisk.core.predictor import HingesPart, LinearPart, Part
 
 KNOTS = 5  # for a column of many values: sixths of its rows
 FEW = 4  # values up to which a column is a line
@@ -24,26 +26,19 @@ class Splines(Candidate):
 
     def fit(self, training: Training) -> tuple[Part, ...]:
         """See `Candidate.fit`."""
-        X, weight = training.rows.X, training.rows.weight
-        low, high = X.min(axis=0), X.max(axis=0)
-        most = MOST_HINGES if training.n_outputs == 1 else MOST_HINGES_LABELS // training.n_outputs
-        n_knots = min(KNOTS, most // max(X.shape[1], 1) - 1)
-        feature, knot = [], []
-        for j in range(X.shape[1]):
-            # The first hinge, at the smallest value, is the line itself.
-            knots = [low[j], *_knots(X[:, j], weight, n_knots)]
-            feature += [j] * len(knots)
-            knot += knots
+        X, weight, K = training.rows.X, training.rows.weight, training.n_outputs
+        d = X.shape[1]
+        most = MOST_HINGES if K == 1 else MOST_HINGES_LABELS // K
+        n_knots = min(KNOTS, most // max(d, 1) - 1)
+        knots = [_knots(X[:, j], weight, n_knots) for j in range(d)]
+        feature = np.repeat(np.arange(d), [len(k) for k in knots])
         part = HingesPart(
-            np.array(feature, dtype=np.int64),
-            np.array(knot),
-            np.zeros((len(knot), training.n_outputs)),
-            np.zeros(training.n_outputs),
-            low,
-            high,
+            feature, np.concatenate([*knots, []]), np.zeros((len(feature), K)), np.zeros(K), d
         )
-        line = training.fit_basis(part.basis(X))
-        return (HingesPart(part.feature, part.knot, line.coef, line.intercept, low, high),)
+        fitted = training.fit_basis(np.column_stack([X, part.basis(X)]))
+        line = LinearPart(fitted.coef[:d], fitted.intercept, np.zeros(K))
+        # Beyond the rows a curve goes on as the line it ends in.
+        return line, replace(part, coef=fitted.coef[d:])
 
 
 def _knots(x: FloatArray, weight: FloatArray, n_knots: int) -> list[float]:
