@@ -12,7 +12,6 @@ from hetrisk.core.numerics.linear import (
     least_squares,
     least_squares_many,
     mean_squared_error,
-    standard_errors,
 )
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
@@ -108,24 +107,6 @@ def test_many_fits_at_once_are_the_fits_one_by_one(singular):
         np.testing.assert_allclose(coef[k], fit.coef, rtol=1e-7)
         assert intercept[k] == pytest.approx(fit.intercept)
         assert variance[k] == pytest.approx(fit.variance)
-
-
-@pytest.mark.parametrize("singular", [False, True])
-def test_errors_of_many_fits_are_those_one_by_one(singular):
-    parts = [moments(draw_rows(seed)) for seed in range(4)]
-    if singular:
-        rows = draw_rows(4)
-        X = np.column_stack([rows.X[:, :2], rows.X[:, 1]])
-        parts.append(moments(Rows(X, rows.y, rows.weight)))
-    both = Moments(
-        *(np.stack([getattr(m, k) for m in parts]) for k in ("weight", "mean", "scatter"))
-    )
-    coef, intercept, error = standard_errors(both)
-    for k, m in enumerate(parts):
-        fit = least_squares(m)
-        np.testing.assert_allclose(coef[k], fit.coef, rtol=1e-8)
-        np.testing.assert_allclose(error[k], fit.standard_error, rtol=1e-8)
-        assert intercept[k] == pytest.approx(fit.intercept)
 
 
 def test_a_set_without_weight_fits_nothing():

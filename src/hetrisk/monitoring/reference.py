@@ -12,7 +12,7 @@ import pandas as pd
 from hetrisk.core.backtest.adaptation import Drift
 from hetrisk.core.drift.columns import Columns, summarise
 from hetrisk.core.drift.rise import Misses, misses
-from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.report.learned import Sample
 from hetrisk.report.summary import ColumnLine
 
@@ -123,9 +123,3 @@ def foretold(m: Misses, loss: float) -> Misses:
     What was foretold above the error on the rows learned from is counted as noise.
     """
     return replace(m, loss=loss, noise=loss - (m.loss - m.noise))
-
-
-def known_columns(r: Reference, present: Sequence[str]) -> BoolArray:
-    """(p,) numbers whose column the new table has."""
-    there = set(present)
-    return np.array([group in there for group in r.groups], dtype=bool)

@@ -8,8 +8,7 @@ visible escapes, and a name of ten thousand characters becomes one of sixty.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from hetrisk.tables.errors import spelled
 
@@ -37,19 +36,6 @@ def brief(text: object, longest: int) -> str:
     # Spelling out never shortens, so the middle of a text this long is cut whatever it holds.
     ends = whole if len(whole) <= 4 * longest else whole[: 2 * longest] + whole[-2 * longest :]
     return shortened(readable(ends), longest)
-
-
-def unique_labels(names: Iterable[object], longest: int = LONGEST_LABEL) -> tuple[str, ...]:
-    """Short readable labels; names that look alike once shortened are numbered by position."""
-    labels = [brief(name, longest) for name in names]
-    # Again while any are alike: a numbered label may be what another column is called.
-    while len(set(labels)) < len(labels):
-        count = Counter(labels)
-        labels = [
-            label if count[label] == 1 else f"{label} [{position}]"
-            for position, label in enumerate(labels)
-        ]
-    return tuple(labels)
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -8,34 +8,17 @@ be asked through their moments.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from scipy.special import fdtrc
 
 from hetrisk.core.numerics.floors import NEARLY_SINGULAR, ROUNDING, TINY
-from hetrisk.core.numerics.named_numbers import measured, threshold
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 
-LOG = "[the search of 0.1.0](research/pooled.md), effects"
-
-
-@dataclass(frozen=True)
-class DependenceThresholds:
-    """What tells an effect of the target from a cause."""
-
-    depends: float = threshold(
-        1e-6, "p-value at which a feature depends on the others", measured(LOG)
-    )
-    left: float = threshold(
-        0.1,
-        "share of the dependence that may be left once the target is known, what chance explains "
-        "taken off",
-        measured("effects keep at most 0.06 of it, a weak cause beside strong effects a third"),
-    )
-
-
-DEPENDENCE_THRESHOLDS: Final = DependenceThresholds()
+DEPENDS = 1e-6  # p-value at which a feature depends on the others
+# Share of the dependence that may be left once the target is known, what chance explains taken off:
+# effects keep at most 0.06 of it, a weak cause beside strong effects a third.
+LEFT = 0.1
 
 
 @dataclass(frozen=True)
@@ -56,8 +39,8 @@ class Dependence:
     @property
     def is_effect(self) -> BoolArray:
         """(d,) depends on the others, but not once the target is known."""
-        gone = self.seen & (self.ratio < DEPENDENCE_THRESHOLDS.left)
-        effect: BoolArray = gone & (self.before < DEPENDENCE_THRESHOLDS.depends)
+        gone = self.seen & (self.ratio < LEFT)
+        effect: BoolArray = gone & (self.before < DEPENDS)
         return effect
 
 
@@ -80,7 +63,7 @@ def dependence(
     return Dependence(
         before=_f_test(before, others, free),
         ratio=left / all_before,
-        seen=error < (1.0 - DEPENDENCE_THRESHOLDS.left) * all_before,
+        seen=error < (1.0 - LEFT) * all_before,
     )
 
 

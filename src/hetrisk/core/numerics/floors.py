@@ -2,7 +2,7 @@
 
 None of these decides anything about data. They keep divisions and logarithms finite where the
 exact answer is 0/0 or 0 log 0, and say how much of a result is rounding. Numbers that *decide*
-are thresholds of a search, and stand in its settings (`hetrisk.core.numerics.named_numbers`).
+stand where they decide (`hetrisk.core.numerics.named_numbers`).
 
 Standardised columns are of order one, and double precision holds about 16 digits. Of these,
 sums of squares over many rows lose three or four: what differs by less than `ROUNDING`, in

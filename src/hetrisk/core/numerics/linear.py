@@ -67,23 +67,6 @@ def least_squares(m: Moments, columns: BoolArray | None = None, ridge: float = 0
     return LinearFit(coef, intercept, variance, coef_covariance, status)
 
 
-def standard_errors(m: Moments) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """`least_squares` in each of K environments: coef (K, d), intercept (K,) and errors (K, d)."""
-    d = m.mean.shape[-1] - 1
-    covariance = m.covariance
-    gram, cross = covariance[:, :d, :d], covariance[:, :d, d]
-    scale = np.sqrt(np.maximum(np.diagonal(gram, axis1=1, axis2=2), 0.0))
-    scale = np.where(scale > 0, scale, 1.0)
-    inverse = _inverses(gram / (scale[:, :, None] * scale[:, None, :]))
-    coef = (inverse @ (cross / scale)[:, :, None])[:, :, 0] / scale
-    fitted = (gram @ coef[:, :, None])[:, :, 0]
-    variance = np.maximum(covariance[:, d, d] - (coef * (2 * cross - fitted)).sum(axis=1), 0.0)
-    # Diagonals only: a covariance for each of many environments would be K d^2 numbers.
-    leverage = np.maximum(np.diagonal(inverse, axis1=1, axis2=2), 0.0) / scale**2
-    error = np.sqrt(variance[:, None] * leverage / np.maximum(m.weight, TINY)[:, None])
-    return coef, m.mean[:, d] - (m.mean[:, :d] * coef).sum(axis=1), error
-
-
 def cross_validated_ridge(m: Moments, n_rows: int, columns: BoolArray | None = None) -> float:
     """The ridge of `least_squares` with the smallest generalised cross-validation error.
 
@@ -125,18 +108,6 @@ def _inverse(a: FloatArray) -> tuple[FloatArray, str]:
         return _pseudo_inverse(a)
     inverse: FloatArray = linalg.cho_solve(factor, np.eye(len(a)))
     return inverse, "Cholesky"
-
-
-def _inverses(a: FloatArray) -> FloatArray:
-    """(K, d, d) as `_inverse`, side by side where none is singular."""
-    try:
-        pivots = np.diagonal(np.linalg.cholesky(a), axis1=1, axis2=2)
-    except np.linalg.LinAlgError:
-        pivots = np.zeros((len(a), 1))
-    if np.min(pivots, initial=1.0) ** 2 < SINGULAR:
-        return np.stack([_inverse(one)[0] for one in a])
-    inverses: FloatArray = np.linalg.inv(a).astype(np.float64, copy=False)
-    return inverses
 
 
 def _pseudo_inverse(a: FloatArray) -> tuple[FloatArray, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetrisk.core.numerics.dependence import DEPENDENCE_THRESHOLDS, dependence
+from hetrisk.core.numerics.dependence import DEPENDS, dependence
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
@@ -35,7 +35,7 @@ def effects(X: FloatArray, known: FloatArray, groups: IntArray, weight: FloatArr
     plain, given = (z.T @ (share[:, None] * z) for z in (centred, left))
     rows, n_known = float(weight.sum()), known.shape[1]
     alone = dependence(plain, given, rows, n_known, groups)
-    depends = alone.before < DEPENDENCE_THRESHOLDS.depends
+    depends = alone.before < DEPENDS
     suspect = depends & (alone.ratio < SUSPECT)
     found = alone.is_effect
     if (suspect & ~found).any() and not suspect.all():
