@@ -41,25 +41,24 @@ def directions(eta):
     return list(np.eye(eta.shape[1]))
 
 
-@every_family
-@given(seed=st.integers(0, 10**6))
-def test_gradient_is_the_derivative_of_the_log_density(family, seed):
-    y, eta, v = draw(family, seed)
-    gradient = family.gradient(y, eta, v).reshape(len(y), -1)
-    for j, u in enumerate(directions(eta)):
-        numeric = five_point(lambda t, u=u: family.log_density(y, eta + t * u, v), 0.0)
-        np.testing.assert_allclose(gradient[:, j], numeric, atol=1e-8)
+def gradient(family, y, eta, v=1.0):
+    """Derivative of the log density in eta, an output a column."""
+    slopes = [
+        five_point(lambda t, u=u: family.log_density(y, eta + t * u, v), 0.0)
+        for u in directions(eta)
+    ]
+    return np.stack(slopes, axis=-1).reshape(eta.shape)
 
 
 @every_family
 @given(seed=st.integers(0, 10**6))
-def test_curvature_is_minus_the_derivative_of_the_gradient(family, seed):
+def test_curvature_is_minus_the_second_derivative_of_the_log_density(family, seed):
     y, eta, v = draw(family, seed)
     outputs = 1 if eta.ndim == 1 else eta.shape[1]
     curvature = family.curvature(y, eta, v).reshape(len(y), outputs, outputs)
     for j, u in enumerate(directions(eta)):
-        numeric = five_point(lambda t, u=u: family.gradient(y, eta + t * u, v), 0.0)
-        np.testing.assert_allclose(curvature[:, :, j], -numeric.reshape(len(y), -1), atol=1e-8)
+        numeric = five_point(lambda t, u=u: gradient(family, y, eta + t * u, v), 0.0)
+        np.testing.assert_allclose(curvature[:, :, j], -numeric.reshape(len(y), -1), atol=1e-6)
 
 
 @pytest.mark.parametrize("family", LABEL_FAMILIES, ids=repr)
@@ -72,10 +71,10 @@ def test_mean_is_where_the_gradient_vanishes_on_average(family, seed):
     probability = np.stack([1 - mean, mean], axis=-1) if classes == 2 and eta.ndim == 1 else mean
     expected = sum(
         probability[..., c].reshape(len(eta), *[1] * (eta.ndim - 1))
-        * family.gradient(np.full(len(eta), float(c)), eta)
+        * gradient(family, np.full(len(eta), float(c)), eta)
         for c in range(classes)
     )
-    np.testing.assert_allclose(expected, 0.0, atol=1e-12)
+    np.testing.assert_allclose(expected, 0.0, atol=1e-8)
 
 
 def test_gaussian_density_is_scipys():
@@ -112,7 +111,6 @@ def test_distant_predictors_neither_overflow_nor_lose_their_value(family):
     if family != Bernoulli():
         eta = np.array([[0.0, 1e4, -1e4], [0.0, 1e4, -1e4]])
     np.testing.assert_allclose(family.log_density(y, eta), [-1e4, 0.0])
-    assert np.isfinite(family.gradient(y, eta)).all()
     assert np.isfinite(family.curvature(y, eta)).all()
 
 

@@ -171,7 +171,7 @@ class LogisticRisks(Risks):
         # Saturated predictions leave the intercept without curvature: damp its step.
         penalty = np.roll(np.maximum(2.0 * shrink, DAMPING), 1) / weight.sum()
         rows = Rows(self.Z[:, :-1], self.y, weight)
-        fit = fit_glm_rows(rows, None, Bernoulli(), start=_started(start), ridge=penalty)
+        fit = fit_glm_rows(rows, Bernoulli(), start=_started(start), ridge=penalty)
         return np.append(fit.coef[0], fit.intercept)
 
 

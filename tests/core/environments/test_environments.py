@@ -5,12 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.environments.content import keys, parts, sampled
 from hetrisk.core.environments.levels import Levels, cell_sums, environments
 from hetrisk.core.environments.memberships import Memberships
 from hetrisk.core.environments.thin import kept, merge
 from hetrisk.core.numerics.families import Gaussian
-from hetrisk.core.numerics.rows import Held, Rows
+from hetrisk.core.numerics.rows import Rows
+
+
+def held(r):
+    return ArrayBlocks(r.X, r.y, r.weight, aside=r.aside)
 
 
 def rows(seed=0, n=400, d=3, J=4):
@@ -32,12 +37,12 @@ def test_keys_know_content_and_no_order(seed):
 def test_parts_and_samples_are_even():
     r = rows(n=20_000)
     assert np.bincount(parts(r, 5)).std() < 100
-    few = sampled(Held(r), 2000, 20_000)
+    few = sampled(held(r), 2000, 20_000)
     assert len(few) == pytest.approx(2000, rel=0.1)
     assert few.aside.shape == (len(few), 1)
     order = np.random.default_rng(1).permutation(20_000)
     moved = Rows(r.X[order], r.y[order], r.weight, aside=r.aside[order])
-    again = sampled(Held(moved), 2000, 20_000)
+    again = sampled(held(moved), 2000, 20_000)
     np.testing.assert_array_equal(few.X, again.X)
     np.testing.assert_array_equal(few.aside, again.aside)
 
@@ -54,7 +59,7 @@ def test_sums_by_cell(seed, J):
 
 def test_levels_with_rows_enough_stay_as_they_are():
     levels = Levels("where", ("a", "b", "c", "d"), False, 0)
-    found = environments(Held(rows(n=2000)), Gaussian(), levels)
+    found = environments(held(rows(n=2000)), Gaussian(), levels)
     assert found.names == ("a", "b", "c", "d")
     assert not found.merged.merged
     np.testing.assert_array_equal(found.codes(rows(n=2000)), rows(n=2000).aside[:, 0])
@@ -64,7 +69,7 @@ def test_levels_with_rows_enough_stay_as_they_are():
 def test_thin_levels_are_merged(ordered):
     r = rows(n=800, J=100)
     levels = Levels("when", tuple(map(str, range(100))), ordered, 0)
-    found = environments(Held(r), Gaussian(), levels)
+    found = environments(held(r), Gaussian(), levels)
     assert 2 <= len(found.names) <= 8
     codes = found.codes(r)
     assert codes.min() >= 0

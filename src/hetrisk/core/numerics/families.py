@@ -59,11 +59,6 @@ class Gaussian(Family):
         density: FloatArray = residual
         return density
 
-    def gradient(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
-        """(y - eta) / v."""
-        gradient: FloatArray = (y - eta) / variance
-        return gradient
-
     def curvature(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
         """1 / v."""
         curvature: FloatArray = np.ones(np.broadcast(y, eta).shape) / variance
@@ -153,11 +148,6 @@ class Bernoulli(NewtonFamily):
         density: FloatArray = np.minimum(signed, 0.0) - np.log(1.0 + np.exp(-np.abs(signed)))
         return density
 
-    def gradient(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
-        """Y - p."""
-        gradient: FloatArray = y - expit(eta)
-        return gradient
-
     def curvature(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
         """P (1 - p)."""
         p = expit(eta)
@@ -225,11 +215,6 @@ class Multinomial(NewtonFamily):
         top = eta.max(axis=-1)
         density: FloatArray = chosen - top - np.log(np.exp(eta - top[..., None]).sum(axis=-1))
         return density
-
-    def gradient(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
-        """Indicator of y less the probabilities."""
-        gradient: FloatArray = (y[..., None] == np.arange(self.n_classes)) - self.mean(eta)
-        return gradient
 
     def curvature(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
         """diag(p) - p p'."""

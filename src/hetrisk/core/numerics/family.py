@@ -71,10 +71,6 @@ class Family(ABC):
         """Log density of y (...) given eta, (...) or (..., C)."""
 
     @abstractmethod
-    def gradient(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
-        """Derivative of the log density in eta, shaped like eta."""
-
-    @abstractmethod
     def curvature(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
         """Minus the second derivative in eta: (...) or (..., C, C)."""
 

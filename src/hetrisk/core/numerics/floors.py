@@ -37,12 +37,6 @@ RIDGE = 1e-6
 """Ridge, on columns of order one, for fits that may have fewer rows than columns, or labels that a
 column separates."""
 
-SINGLE_RIDGE = 1e-5
-"""The same where sums are in single precision, which holds about 7 digits."""
-
-SINGLE_TINY = 1e-9
-"""Weight that single precision cannot tell from none, in sums that add up to one."""
-
 EQUAL = 1e-9
 """Relative difference of two errors, each from a system solved, that counts as none."""
 
@@ -68,10 +62,6 @@ LEAST_SCALE = SHARED_VARIANCE**0.5
 
 START_RIDGE = 1e-3
 """Ridge for fits to hardly more rows than columns, from which EM starts."""
-
-TRACE_OF_A_ROW = 1e-3
-"""Of a row, spread over all rows, that completes the moments of an environment: in a direction that
-it never varies in, its fit is then the pooled one."""
 
 HALF_A_ROW = 0.5
 """A component that holds less is empty."""

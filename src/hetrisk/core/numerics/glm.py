@@ -69,7 +69,6 @@ def fit_glm(
     family: Family,
     *,
     columns: BoolArray | None = None,
-    responsibilities: Weigh | None = None,
     ridge: float | FloatArray | None = None,
     start: GLMFit | None = None,
 ) -> GLMFit:
@@ -80,16 +79,14 @@ def fit_glm(
     source : the rows.
     family : distribution of the target.
     columns : (d,) features used, the coefficients of the others held at zero; None for all.
-    responsibilities : picklable function of a block giving (n,) extra row weights, or None.
     ridge : penalty; None for the family's own. For the Gaussian it is added to the covariance
         of the features; for labels ``ridge / 2`` times the squared coefficients (intercepts
         included) is taken off the mean log likelihood, or one number for each column used, the
         intercept first (`on_slopes`).
     start : fit to start Newton's steps from.
     """
-    weigh = _ones if responsibilities is None else partial(_as_column, responsibilities)
     starts = None if start is None else (start,)
-    return fit_glms(source, family, weigh, columns=columns, ridge=ridge, starts=starts)[0]
+    return fit_glms(source, family, _ones, columns=columns, ridge=ridge, starts=starts)[0]
 
 
 def fit_glms(
@@ -129,23 +126,18 @@ def on_slopes(ridge: float, n_columns: int) -> FloatArray:
 
 def fit_glm_rows(
     rows: Rows,
-    weight: FloatArray | None,
     family: Family,
     columns: BoolArray | None = None,
     start: GLMFit | None = None,
     ridge: float | FloatArray | None = None,
 ) -> GLMFit:
-    """`fit_glm` on one block in memory, ``weight`` (n,) multiplying the rows' own weights.
-
-    For labels ``ridge`` may be one number for each column used, the intercept first.
-    """
+    """`fit_glm` on one block in memory."""
     keep = np.ones(rows.X.shape[1], dtype=bool) if columns is None else np.asarray(columns)
-    total = rows.weight if weight is None else rows.weight * weight
     penalty = family.ridge if ridge is None else ridge
     if family.closed_form:
-        return _gaussian(moments(Rows(rows.X, rows.y, total)), keep, float(penalty))
-    design = family.design(Rows(rows.X[:, keep], rows.y, total))
-    evaluate = partial(expectation, design, family=family, weight=total[None])
+        return _gaussian(moments(rows), keep, float(penalty))
+    design = family.design(Rows(rows.X[:, keep], rows.y, rows.weight))
+    evaluate = partial(expectation, design, family=family, weight=rows.weight[None])
     starts = None if start is None else (start,)
     return _newton(evaluate, family, keep, penalty, 1, starts)[0]
 
@@ -228,10 +220,6 @@ def _theta(fit: GLMFit, family: Family, keep: BoolArray) -> FloatArray:
 
 def _ones(rows: Rows) -> FloatArray:
     return np.ones((len(rows), 1))
-
-
-def _as_column(weigh: Weigh, rows: Rows) -> FloatArray:
-    return np.asarray(weigh(rows), dtype=np.float64).reshape(len(rows), 1)
 
 
 def _block_moments(rows: Rows, weigh: Weigh) -> Moments:

@@ -89,13 +89,6 @@ def cross_validated_ridge(m: Moments, n_rows: int, columns: BoolArray | None = N
     return float(ridges[np.argmin(np.maximum(error, 0.0) / freedom**2)])
 
 
-def mean_squared_error(m: Moments, coef: FloatArray, intercept: float) -> float:
-    """Mean squared error of ``intercept + x @ coef`` on the rows behind ``m``."""
-    direction = np.append(-coef, 1.0)
-    bias = float(m.mean @ direction) - intercept
-    return float(direction @ m.covariance @ direction) + bias**2
-
-
 def _inverse(a: FloatArray) -> tuple[FloatArray, str]:
     """Inverse by Cholesky, or pseudo-inverse where a pivot vanishes; and which of the two."""
     if len(a) == 0:

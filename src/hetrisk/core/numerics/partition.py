@@ -19,11 +19,6 @@ class Partition(ABC):
     def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n, K) probabilities that each row belongs to each environment."""
 
-    @property
-    def needs_features(self) -> bool:
-        """Whether `of_rows` looks at features and target."""
-        return True
-
     def of_rows(self, rows: Rows) -> FloatArray:
         """(n, K) the same for rows that may carry more than features and target."""
         return self.responsibilities(rows.X, rows.y)

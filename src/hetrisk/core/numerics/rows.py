@@ -106,28 +106,3 @@ class Summed:
     def __add__(self, other: Self) -> Self:
         added = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         return type(self)(**added)
-
-
-@dataclass(frozen=True)
-class Held:
-    """Rows held in memory as one block: the smallest `RowSource`."""
-
-    rows: Rows
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.rows)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return int(self.rows.X.shape[1])
-
-    def sum(self, function: Callable[[Rows], T]) -> T:
-        """Apply the function to the one block."""
-        return function(self.rows)
-
-    def sample(self, size: int, seed: int) -> Rows:
-        """Return the rows: they are few enough."""
-        return self.rows

@@ -61,15 +61,15 @@ class Population:
         return np.stack(units)
 
 
-def population(Z: FloatArray, v: FloatArray, weight: FloatArray, curves: IntArray) -> Population:
-    """Fit one population of v given columns Z (n, p); ``curves`` of these may bend.
+def population(Z: FloatArray, v: FloatArray, weight: FloatArray) -> Population:
+    """Fit one population of v given columns Z (n, p).
 
     Curves are hinges, squares and cubes of these columns and of what Z together says of v.
     """
     base = np.column_stack([np.ones(len(Z)), Z])
     index = Z @ np.linalg.lstsq(base, v, rcond=None)[0][1:]
     index = index / max(float(index.std()), ROUNDING)
-    bent = _chosen(base, v, weight, np.column_stack([_curves(x) for x in (*Z[:, curves].T, index)]))
+    bent = _chosen(base, v, weight, np.column_stack([_curves(x) for x in (*Z.T, index)]))
     columns = np.column_stack([Z, bent])
     mean = _means(columns, v[None], weight)[0]
     follows = _followed(Z, mean, v - mean, weight)

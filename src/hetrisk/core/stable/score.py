@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from hetrisk.core.numerics.named_numbers import Budget
-from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.stable.population import population
 from hetrisk.core.stable.two_slopes import Design, gains, row_gain
 
@@ -48,15 +48,9 @@ class Score:
     gain: FloatArray
 
 
-def two_slope_score(
-    given: FloatArray, column: FloatArray, weight: FloatArray, curves: IntArray | None = None
-) -> Score:
-    """Test H0: ``column`` given ``given`` (n, p) is one population, against two slopes.
-
-    ``curves`` are the columns of ``given`` whose effect may bend; all where None.
-    """
-    p = given.shape[1]
-    fitted = population(given, column, weight, np.arange(p) if curves is None else curves)
+def two_slope_score(given: FloatArray, column: FloatArray, weight: FloatArray) -> Score:
+    """Test H0: ``column`` given ``given`` (n, p) is one population, against two slopes."""
+    fitted = population(given, column, weight)
     unit = np.median(fitted.scale) / fitted.scale
     # Units are residuals over the size of the noise, so columns are divided by it as well.
     design = Design(np.column_stack([np.ones(len(given)), given]) * unit[:, None], weight)
