@@ -274,3 +274,17 @@ def test_odd_tables_that_are_none_of_the_users_fault() -> None:
         assert fit(X=X[["when"]]).best_name_
         assert fit("when", "where", X=X[["when", "where"]]).best_name_
         assert fit(2, 3, X=X.to_numpy()).best_name_ == MODEL.best_name_
+
+
+def test_of_two_environments_only_what_is_beyond_doubt_is_used():
+    rng = np.random.default_rng(0)
+    X, site = rng.standard_normal((400, 3)), np.arange(400) % 2
+    step = 3 * np.sign(X[:, 0]) + 0.05 * rng.standard_normal(400)
+    with pytest.warns(TooFewEnvironmentsWarning, match="has 2 environments: how much errors"):
+        model = BacktestRegressor(environment=3).fit(np.column_stack([X, site]), step)
+    assert model.best_name_ != "plain"
+    assert model.forecast_.n_environments == 2
+    line = X[:, 0] + rng.standard_normal(400)
+    with pytest.warns(TooFewEnvironmentsWarning, match="plain model is used"):
+        model = BacktestRegressor(environment=3).fit(np.column_stack([X, site]), line)
+    assert (model.best_name_, model.forecast_.n_environments) == ("plain", 0)

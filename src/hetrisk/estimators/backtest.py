@@ -21,6 +21,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hetrisk.blocks import Blocks
 from hetrisk.core.backtest.adaptation import LEAST_ROWS, Adaptation, adapt
+from hetrisk.core.backtest.candidates import PLAIN
+from hetrisk.core.backtest.choice import OF_TWO
 from hetrisk.core.backtest.decision import Outcome, decide
 from hetrisk.core.backtest.foretell import half_width
 from hetrisk.core.backtest.prepare import Prepared, prepare
@@ -105,8 +107,6 @@ class _Backtest(BaseEstimator, ABC):
         self.adaptation_: Adaptation | None = None
         why = self._too_few(prepared)
         numbered = ROW_NUMBERS.format(sheet.environment_name) if sheet.levels and not levels else ""
-        if why or numbered:
-            warnings.warn(numbered + why, TooFewEnvironmentsWarning, stacklevel=2)
         candidates = candidates_for(
             self.candidates,
             prepared.layout,
@@ -114,14 +114,18 @@ class _Backtest(BaseEstimator, ABC):
             seed=_seed(self.random_state),
         )
         run, periods = runner(self.n_jobs, self.verbose), prepared.layout.periods
-        if why:
+        given = (prepared.problem, prepared.splits, candidates, float(self.reach), run, periods)
+        if not why:
+            outcome = decide(*given, "period")
+        else:
             named = self.time is not None or self.environment is not None
             outcome = plain_alone(prepared.problem, candidates[: None if named else 2], run)
-        else:
-            reach = float(self.reach)
-            outcome = decide(
-                prepared.problem, prepared.splits, candidates, reach, run, periods, "period"
-            )
+            if periods is None and len(prepared.splits) == 2:
+                surely = decide(*given, "period", only_two=True)
+                if surely.name != PLAIN:
+                    outcome, why = surely, self._two(surely)
+        if why or numbered:
+            warnings.warn(numbered + why, TooFewEnvironmentsWarning, stacklevel=2)
         self._keep(outcome, prepared)
         return self
 
@@ -154,6 +158,13 @@ class _Backtest(BaseEstimator, ABC):
             f"{why}. The plain model is used, and the error foretold is that of random "
             "cross-validation: it says what to expect among rows like these, not in another "
             "environment."
+        )
+
+    def _two(self, outcome: Outcome) -> str:
+        return (
+            f"{self._sheet.environment_name!r} has 2 environments: how much errors differ between "
+            f"environments is all but unknown. {outcome.name} is used all the same: whichever was "
+            f"left out, its loss was less than {OF_TWO:g} times that of plain."
         )
 
     def _keep(self, outcome: Outcome, prepared: Prepared) -> None:

@@ -19,6 +19,7 @@ from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 STANDARD_ERRORS = 2.0  # by which plain must be beaten
+OF_TWO = 0.5  # of plain's loss at most, in both, where two environments are all there is
 MEMBERS = 4  # of an average at most: one that is read in a sentence
 PARTS = 10  # weights are tenths: the same in any order of rows, whatever the rounding
 STEPS = (5, 2, 1)  # tenths that are moved, from coarse to fine
@@ -28,10 +29,11 @@ MOST_MOVES: Budget[int] = 100
 
 @dataclass(frozen=True)
 class Comparison:
-    """A mixture beside plain: log ratio of X_t, mean log ratio of losses and its standard error."""
+    """A mixture beside plain: log ratios of X_t, mean and worst of losses, and standard error."""
 
     log_ratio: float
     mean_ratio: float
+    of_worst: float
     standard_error: float
 
     @property
@@ -51,12 +53,16 @@ class Choice:
     comparison: Comparison
 
 
-def choose(losses: Losses, plain: int, reach: float) -> Choice:
-    """Choose among candidates: see the module."""
+def choose(losses: Losses, plain: int, reach: float, only_two: bool = False) -> Choice:
+    """Choose among candidates: see the module.
+
+    ``only_two`` says that two environments are all there is: no error can be put on a mean of two.
+    """
     best = least(losses, reach)
     comparison = compare(losses.of(best[None])[0], losses.single(plain), reach)
     only_plain = np.eye(losses.n_candidates)[plain]
-    return Choice(best if comparison.beyond_chance else only_plain, best, comparison)
+    surely = comparison.of_worst < np.log(OF_TWO) if only_two else comparison.beyond_chance
+    return Choice(best if surely else only_plain, best, comparison)
 
 
 def compare(losses: FloatArray, plain: FloatArray, reach: float) -> Comparison:
@@ -67,7 +73,7 @@ def compare(losses: FloatArray, plain: FloatArray, reach: float) -> Comparison:
     ratio = float(extrapolated(losses, reach) / max(float(extrapolated(plain, reach)), TINY))
     each = np.log(np.maximum(losses, TINY) / np.maximum(plain, TINY))
     error = float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else np.inf
-    return Comparison(float(np.log(max(ratio, TINY))), float(each.mean()), error)
+    return Comparison(float(np.log(max(ratio, TINY))), float(each.mean()), float(each.max()), error)
 
 
 TINY = 1e-300  # losses of a model that makes no error

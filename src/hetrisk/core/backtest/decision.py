@@ -65,6 +65,7 @@ def decide(
     periods: Periods | None,
     unit: str,
     only_plain: bool = False,
+    only_two: bool = False,
 ) -> Outcome:
     """Take the decision: see the module.
 
@@ -75,11 +76,12 @@ def decide(
     run : applies a function to independent tasks.
     periods : None without time; ``unit`` is what one of them is called.
     only_plain : whether plain is deployed whatever the losses say.
+    only_two : whether two environments are all there is: see `choose`.
     """
     tests = backtest(problem, splits, candidates, run)
     fitted = [c for c in candidates if c.name in tests.names]
     plain, constant = tests.names.index(PLAIN), tests.names.index(CONSTANT)
-    choice = choose(tests.losses, plain, reach)
+    choice = choose(tests.losses, plain, reach, only_two)
     if only_plain:
         choice = replace(choice, weight=_single(tests, plain))
     predictor, members = refit(problem, fitted, choice.weight)
