@@ -216,7 +216,9 @@ def _note(name: str, weight: FloatArray, chosen: bool, choice: Choice) -> str:
         best = np.array_equal(weight, choice.best)
         return "least error" if best else "nothing beats it by two standard errors"
     if chosen:
-        return "beats plain by two standard errors"
+        if choice.comparison.beyond_chance:
+            return "beats plain by two standard errors"
+        return "less than half of plain's loss in both environments"
     if np.array_equal(weight, choice.best):
         return "least error, but not by two standard errors"
     if weight @ choice.weight > 0:
