@@ -61,7 +61,7 @@ $(SITE_READY): $(READY)
 
 # Warnings, links that lead nowhere among them, are errors.
 site: $(SITE_READY)
-	$(BIN)/python -m sphinx -b html -n -W --keep-going -q docs out/site
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -n -W --keep-going -q docs out/site
 	@echo "Open out/site/index.html"
 
 dist: $(READY)
