@@ -228,12 +228,15 @@ class Predictor:
         return mean
 
     def _linked(self, scores: FloatArray) -> FloatArray:
-        if self.link == IDENTITY:
-            return scores
-        # The largest score is taken off first: exponentials of scores overflow.
-        share = np.exp(scores - scores.max(axis=1, keepdims=True))
-        linked: FloatArray = share / share.sum(axis=1, keepdims=True)
-        return linked
+        return scores if self.link == IDENTITY else softmax(scores)
+
+
+def softmax(scores: FloatArray) -> FloatArray:
+    """(n, K) probabilities from scores."""
+    # The largest score is taken off first: exponentials of scores overflow.
+    share = np.exp(scores - scores.max(axis=1, keepdims=True))
+    softmax: FloatArray = share / share.sum(axis=1, keepdims=True)
+    return softmax
 
 
 def _total(member: tuple[Part, ...], rows: Inputs) -> FloatArray:

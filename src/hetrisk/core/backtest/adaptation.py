@@ -22,7 +22,7 @@ import numpy as np
 from hetrisk.core.backtest.run import Problem, Tests
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.predictor import Inputs, LinearPart, Predictor
+from hetrisk.core.predictor import Inputs, LinearPart, Predictor, softmax
 
 # What of Omega is taken for the level, and for slopes: nothing moves, the level does, slopes do.
 SHARES = ((0.0, 0.0), (1.0, 0.0), (1.0, 0.25), (1.0, 1.0))
@@ -250,14 +250,8 @@ def _labels(
 
 
 def _log_loss(scores: FloatArray, y: FloatArray, weight: FloatArray) -> float:
-    p = _softmax(scores)[np.arange(len(y)), y]
+    p = softmax(scores)[np.arange(len(y)), y]
     return -float(weight @ np.log(np.maximum(p, 1e-3)))
-
-
-def _softmax(scores: FloatArray) -> FloatArray:
-    share = np.exp(scores - scores.max(axis=1, keepdims=True))
-    softmax: FloatArray = share / share.sum(axis=1, keepdims=True)
-    return softmax
 
 
 def _mode(
@@ -272,13 +266,13 @@ def _mode(
     classes = range(1, 2) if K == 2 else range(K)
 
     def value(delta: FloatArray) -> float:
-        p = _softmax(base + A @ delta)
+        p = softmax(base + A @ delta)
         likelihood = weight @ np.log(np.maximum((p * hot).sum(axis=1), 1e-300))
         return float(likelihood - 0.5 * (precision[:, None] * delta**2)[free].sum())
 
     best = value(delta)
     for _ in range(STEPS):
-        p = _softmax(base + A @ delta)
+        p = softmax(base + A @ delta)
         step = np.zeros_like(delta)
         for k in classes:
             gradient = A.T @ (weight * (hot[:, k] - p[:, k])) - precision * delta[:, k]

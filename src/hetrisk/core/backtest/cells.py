@@ -62,19 +62,23 @@ class Layout:
         return np.where(missing, -1, period * self.n_groups + group)
 
 
+def time_and_level(rows: Rows) -> tuple[FloatArray, IntArray]:
+    """(n,) times, NaN for none, and (n,) codes of environments, -1 for none."""
+    aside = np.full((len(rows), 2), np.nan) if rows.aside is None else rows.aside
+    return aside[:, 0], np.nan_to_num(aside[:, 1], nan=-1.0).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class CellPass:
-    """Block of rows to moments of cells; ``aside`` holds time and the code of the environment."""
+    """Block of rows to moments of cells."""
 
     layout: Layout
     centre: FloatArray
 
     def __call__(self, rows: Rows) -> Moments:
-        aside = np.empty((len(rows), 2)) if rows.aside is None else rows.aside
-        level = np.nan_to_num(aside[:, 1], nan=-1.0).astype(np.int64)
-        time = np.nan_to_num(aside[:, 0], nan=0.0)
-        cell = self.layout.cells(aside[:, 0], level)
-        Z = np.column_stack([rows.X, time, rows.y]) - self.centre
+        time, level = time_and_level(rows)
+        cell = self.layout.cells(time, level)
+        Z = np.column_stack([rows.X, np.nan_to_num(time), rows.y]) - self.centre
         return cell_moments(Z, rows.weight, cell, self.layout.n_cells, self.centre)
 
 

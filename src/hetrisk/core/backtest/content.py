@@ -9,22 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetrisk.core.numerics.named_numbers import Constant
+from hetrisk.core.environments.content import MIX, mixed
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
-# Odd multipliers of splitmix64 (Steele, Lea and Flood 2014): neighbouring ranks fall far apart.
-_FIRST: Constant[np.uint64] = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND: Constant[np.uint64] = np.uint64(0x94D049BB133111EB)
-
-
 ROUNDING = 1e-9  # share of the weight by which sums of it may differ
-
-
-def _mixed(key: np.ndarray) -> np.ndarray:
-    key = (key ^ (key >> np.uint64(30))) * _FIRST
-    key = (key ^ (key >> np.uint64(27))) * _SECOND
-    mixed: np.ndarray = key ^ (key >> np.uint64(31))
-    return mixed
 
 
 def _ranks(x: FloatArray) -> np.ndarray:
@@ -43,7 +31,7 @@ def _sums(key: np.ndarray, value: np.ndarray, weight: FloatArray, of: IntArray) 
     # Rounded: sums of weights differ in their last digits with the order of rows.
     mass = np.round(share / ROUNDING).astype(np.uint64)
     sums = np.zeros(int(of.max(initial=0)) + 1, dtype=np.uint64)
-    np.add.at(sums, of[first], _mixed(value[first] + _mixed(mass)))
+    np.add.at(sums, of[first], mixed(value[first] + mixed(mass)))
     return sums
 
 
@@ -58,16 +46,16 @@ def content_order(
     level : (n,) code of the environment, -1 for none; which code it is has no say.
     """
     target, one = _ranks(y), np.zeros(len(y), dtype=np.int64)
-    base = _mixed(target + np.uint64(1))
-    base = _mixed(base + _mixed(_ranks(time) + _FIRST))
+    base = mixed(target + np.uint64(1))
+    base = mixed(base + mixed(_ranks(time) + MIX[0]))
     row = base.copy()
     keys = np.zeros(X.shape[1], dtype=np.uint64)
     for j, column in enumerate(X.T):
         rank = _ranks(column)
-        held = _mixed(rank * _SECOND + base)
+        held = mixed(rank * MIX[1] + base)
         keys[j] = _sums(held, held, weight, one)[0]
-        row += _mixed(rank * _FIRST + keys[j])
+        row += mixed(rank * MIX[0] + keys[j])
     # What its environment holds tells a row from others that are the same in all else.
     of = np.unique(level, return_inverse=True)[1]
-    row += _mixed(_sums(_mixed(row + _mixed(of.astype(np.uint64))), row, weight, of)[of])
+    row += mixed(_sums(mixed(row + mixed(of.astype(np.uint64))), row, weight, of)[of])
     return np.lexsort((row, target)), np.argsort(keys, kind="stable")

@@ -65,8 +65,7 @@ class EnvironmentErrors:
 
 def mean_error(errors: EnvironmentErrors) -> float:
     """Mean over environments left out, those judged after larger trainings counting for more."""
-    share = errors.learned**2
-    return float((share @ errors.error) / share.sum())
+    return _mean(errors, errors.error)
 
 
 def expected(errors: EnvironmentErrors, horizon: float | None = None) -> Expected:
@@ -78,7 +77,7 @@ def expected(errors: EnvironmentErrors, horizon: float | None = None) -> Expecte
     log_error = _log(errors.error)
     level = log_error - growth * (np.log(errors.horizon) - centre)
     carried = 0.0 if horizon is None else growth * (np.log(horizon) - centre)
-    mean = mean_error(errors) if horizon is None else _mean_level(errors, level) * np.exp(carried)
+    mean = mean_error(errors) if horizon is None else _mean(errors, np.exp(level)) * np.exp(carried)
     # Over all horizons the band holds what the horizon does to the error, too.
     spread = _spread(errors.by_environment(log_error if horizon is None else level))
     return Expected(float(mean), float(mean * np.exp(-spread)), float(mean * np.exp(spread)))
@@ -90,9 +89,9 @@ def _log(values: FloatArray) -> FloatArray:
     return log
 
 
-def _mean_level(errors: EnvironmentErrors, level: FloatArray) -> float:
+def _mean(errors: EnvironmentErrors, values: FloatArray) -> float:
     share = errors.learned**2
-    return float((share @ np.exp(level)) / share.sum())
+    return float((share @ values) / share.sum())
 
 
 def _spread(log_errors: FloatArray) -> float:

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from hetrisk.core.backtest.cells import CellPass, Layout, cell_moments
+from hetrisk.core.backtest.cells import CellPass, Layout, cell_moments, time_and_level
 from hetrisk.core.backtest.content import content_order
 from hetrisk.core.backtest.cuts import (
     Periods,
@@ -27,7 +27,7 @@ from hetrisk.core.backtest.training import (
 )
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.named_numbers import Budget
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource, Summed
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 
 MOST_ROWS: Budget[int] = 50_000  # at hand for candidates that need rows, and to judge on
 MOST_TIMES: Budget[int] = 20_000  # distinct values of time; more are put into as many bins
@@ -59,7 +59,8 @@ def prepare(
     time_label : what to call a time; None without time.
     gap : periods that are not used between those learned from and those judged.
     """
-    centre = source.sum(_Count(source.n_features)).mean
+    total = source.sum(_totals)
+    centre = total[1:] / max(float(total[0]), 1e-300)
     periods = None if time_label is None else _periods(source)
     sites = _sites(source, level_names, centre) if level_names else None
     layout = Layout(periods, sites)
@@ -113,147 +114,75 @@ def _names(periods: Periods, label: Callable[[float], str]) -> tuple[str, ...]:
     return tuple(label(a) if a == b else f"{label(a)} to {label(b)}" for a, b in ends)
 
 
-@dataclass(frozen=True)
-class _Totals(Summed):
-    """Sums over rows."""
-
-    weight: FloatArray
-    first: FloatArray
-
-    @property
-    def mean(self) -> FloatArray:
-        """(p,) means."""
-        return self.first / max(float(self.weight), 1e-300)
-
-
-@dataclass(frozen=True)
-class _Count:
-    """Weight, and sums of (x, time, y)."""
-
-    n_features: int
-
-    def __call__(self, rows: Rows) -> _Totals:
-        aside = np.zeros((len(rows), 2)) if rows.aside is None else rows.aside
-        Z = np.column_stack([rows.X, np.nan_to_num(aside[:, 0]), rows.y])
-        return _Totals(np.asarray(rows.weight.sum()), rows.weight @ Z)
-
-
-def _summed(place: IntArray, weight: FloatArray, size: int) -> FloatArray:
-    """(size,) sums of weights by place."""
-    return np.bincount(place, weight, size).astype(np.float64)
+def _totals(rows: Rows) -> FloatArray:
+    """Sums of (1, x, time, y)."""
+    Z = np.column_stack([rows.X, np.nan_to_num(time_and_level(rows)[0]), rows.y])
+    return np.append(rows.weight.sum(), rows.weight @ Z)
 
 
 @dataclass(frozen=True)
 class _Times:
-    """Distinct times and the weight of each; merged they stay sorted."""
+    """Distinct times, sorted, and the weight of each; of too ``many`` the first and the last."""
 
     value: FloatArray
     weight: FloatArray
+    many: bool = False
 
     def __add__(self, other: _Times) -> _Times:
         value = np.concatenate([self.value, other.value])
         weight = np.concatenate([self.weight, other.weight])
-        distinct, place = np.unique(value, return_inverse=True)
-        return _Times(distinct, _summed(place, weight, len(distinct)))
+        return _distinct(value, weight, self.many or other.many)
 
 
-@dataclass(frozen=True)
-class _TimesOf:
-    """Block to `_Times`; in bins between two ends, or as they are."""
-
-    low: float = np.nan
-    high: float = np.nan
-
-    def __call__(self, rows: Rows) -> _Times:
-        time = np.zeros(0) if rows.aside is None else rows.aside[:, 0]
-        held = ~np.isnan(time)
-        time, weight = time[held], rows.weight[held]
-        if not np.isnan(self.low):
-            bins = np.ceil((time - self.low) / (self.high - self.low) * MOST_TIMES)
-            time = self.low + bins / MOST_TIMES * (self.high - self.low)
-        value, place = np.unique(time, return_inverse=True)
-        return _Times(value, _summed(place, weight, len(value)))
+def _distinct(time: FloatArray, weight: FloatArray, many: bool = False) -> _Times:
+    value, place = np.unique(time, return_inverse=True)
+    weight = np.bincount(place, weight, len(value)).astype(np.float64)
+    # Bins have one edge more than there are bins.
+    if many or len(value) > MOST_TIMES + 1:
+        return _Times(value[[0, -1]], weight[[0, -1]], True)
+    return _Times(value, weight)
 
 
-@dataclass(frozen=True)
-class _Ends:
-    """Least and greatest time, and whether few values are seen."""
-
-    low: float
-    high: float
-
-    def __add__(self, other: _Ends) -> _Ends:
-        return _Ends(min(self.low, other.low), max(self.high, other.high))
-
-
-def _ends(rows: Rows) -> _Ends:
-    time = np.zeros(0) if rows.aside is None else rows.aside[:, 0]
-    time = time[~np.isnan(time)]
-    return _Ends(*((time.min(), time.max()) if len(time) else (np.inf, -np.inf)))
+def _times(rows: Rows, ends: tuple[float, float] | None = None) -> _Times:
+    """Times of a block as they are, or in bins between two ends."""
+    time = time_and_level(rows)[0]
+    held = ~np.isnan(time)
+    time = time[held]
+    if ends is not None:
+        low, high = ends
+        bins = np.ceil((time - low) / (high - low) * MOST_TIMES)
+        time = low + bins / MOST_TIMES * (high - low)
+    return _distinct(time, rows.weight[held])
 
 
 def _periods(source: RowSource) -> Periods:
-    ends = source.sum(_ends)
-    times: _Times = source.sum(_Some(MOST_TIMES))
-    if len(times.value) > MOST_TIMES:
-        times = source.sum(_TimesOf(ends.low, ends.high))
+    times = source.sum(_times)
+    if times.many or len(times.value) > MOST_TIMES:
+        ends = float(times.value[0]), float(times.value[-1])
+        times = source.sum(partial(_times, ends=ends))
     return merge_periods(times.value, times.weight)
 
 
-@dataclass(frozen=True)
-class _Few(_Times):
-    """`_Times` that stop counting beyond a number of values."""
-
-    most: int
-
-    def __add__(self, other: _Times) -> _Few:
-        if len(self.value) > self.most:
-            return self
-        merged = _Times(self.value, self.weight) + other
-        return _Few(merged.value, merged.weight, self.most)
+def _level_sums(rows: Rows, n_levels: int, centre: FloatArray, scale: FloatArray) -> FloatArray:
+    """(L, 4) sums by level: weight, y, y^2, and the squared length of x."""
+    level = time_and_level(rows)[1]
+    held = level >= 0
+    z = (np.column_stack([rows.X, rows.y]) - centre) / scale
+    of = np.column_stack([np.ones(len(z)), z[:, -1], z[:, -1] ** 2, (z[:, :-1] ** 2).sum(1)])
+    of = (of * rows.weight[:, None])[held]
+    return np.column_stack([np.bincount(level[held], column, n_levels) for column in of.T])
 
 
-@dataclass(frozen=True)
-class _Some:
-    most: int
-
-    def __call__(self, rows: Rows) -> _Few:
-        found = _TimesOf()(rows)
-        return _Few(found.value, found.weight, self.most)
-
-
-@dataclass(frozen=True)
-class _LevelSums:
-    """Block to (L, 4) sums by level: weight, y, y^2, and the squared length of x."""
-
-    n_levels: int
-    centre: FloatArray
-    scale: FloatArray
-
-    def __call__(self, rows: Rows) -> FloatArray:
-        code = np.full(len(rows), -1.0) if rows.aside is None else rows.aside[:, 1]
-        level = np.nan_to_num(code, nan=-1.0).astype(np.int64)
-        held = level >= 0
-        z = (np.column_stack([rows.X, rows.y]) - self.centre) / self.scale
-        of = np.column_stack([np.ones(len(z)), z[:, -1], z[:, -1] ** 2, (z[:, :-1] ** 2).sum(1)])
-        of = (of * rows.weight[:, None])[held]
-        sums = [np.bincount(level[held], column, self.n_levels) for column in of.T]
-        return np.column_stack(sums)
-
-
-@dataclass(frozen=True)
-class _Squares:
-    centre: FloatArray
-
-    def __call__(self, rows: Rows) -> FloatArray:
-        return rows.weight @ (np.column_stack([rows.X, rows.y]) - self.centre) ** 2
+def _squares(rows: Rows, centre: FloatArray) -> FloatArray:
+    squares: FloatArray = rows.weight @ (np.column_stack([rows.X, rows.y]) - centre) ** 2
+    return squares
 
 
 def _sites(source: RowSource, names: Sequence[str], centre: FloatArray) -> Sites:
     centre = np.delete(centre, -2)  # time is no content of a site
-    square = source.sum(_Squares(centre))
+    square = source.sum(partial(_squares, centre=centre))
     scale = np.where(square > 0, np.sqrt(square / max(source.n_rows, 1)), 1.0)
-    sums = source.sum(_LevelSums(len(names), centre, scale))
+    sums = source.sum(partial(_level_sums, n_levels=len(names), centre=centre, scale=scale))
     weight = sums[:, 0]
     content = sums[:, 1:] / np.maximum(weight, 1e-300)[:, None]
     return group_sites(list(names), weight, content)
@@ -263,13 +192,12 @@ def _rows_at_hand(source: RowSource, layout: Layout) -> SampleRows:
     """All rows, or as many as the budget holds, in an order of content; copies merged."""
     rows = source.sample(MOST_ROWS, 0)
     n = len(rows)
-    aside = np.full((n, 2), np.nan) if rows.aside is None else rows.aside
-    level = np.nan_to_num(aside[:, 1], nan=-1.0).astype(np.int64)
-    cell = layout.cells(aside[:, 0], level)
-    order, columns = content_order(rows.X, rows.y, aside[:, 0], rows.weight, level)
+    time, level = time_and_level(rows)
+    cell = layout.cells(time, level)
+    order, columns = content_order(rows.X, rows.y, time, rows.weight, level)
     order = order[np.argsort(cell[order], kind="stable")]
     X, y, weight = rows.X[order], rows.y[order], rows.weight[order]
-    time, level, cell = aside[order, 0], level[order], cell[order]
+    time, level, cell = time[order], level[order], cell[order]
     same = np.zeros(n, dtype=bool)
     if n > 1:
         z = np.column_stack([X, np.nan_to_num(time), y, level, cell])

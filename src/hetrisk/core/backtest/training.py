@@ -16,7 +16,7 @@ from hetrisk.core.backtest.logistic import logistic
 from hetrisk.core.backtest.solve import combine, pool, reweighed, solve
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
-from hetrisk.core.predictor import Inputs, LinearPart, Part
+from hetrisk.core.predictor import Inputs, LinearPart, Part, softmax
 
 LAST_ROWS = 30  # rows at least that a level is taken from: known to a fifth of the noise
 
@@ -265,8 +265,7 @@ class LabelsTraining(Training):
         target = (weight @ hot + 1.0 / self.n_outputs) / (weight.sum() + 1.0)
         shift = np.zeros(self.n_outputs)
         for _ in range(50):
-            p = np.exp(scores + shift - (scores + shift).max(axis=1, keepdims=True))
-            p /= p.sum(axis=1, keepdims=True)
+            p = softmax(scores + shift)
             step = np.log(target) - np.log(np.maximum(weight @ p / weight.sum(), 1e-300))
             shift += step
             if np.abs(step).max() < 1e-10:

@@ -16,7 +16,7 @@ from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
 
 # Odd multipliers of splitmix64 (Steele, Lea and Flood 2014): neighbouring keys fall far apart.
-_MIX: Constant[tuple[np.uint64, np.uint64]] = (
+MIX: Constant[tuple[np.uint64, np.uint64]] = (
     np.uint64(0xBF58476D1CE4E5B9),
     np.uint64(0x94D049BB133111EB),
 )
@@ -29,7 +29,7 @@ def keys(rows: Rows) -> np.ndarray:
     key = np.zeros(len(rows), dtype=np.uint64)
     # Symmetric functions of the columns, so that none has a place.
     for values in (rows.y, rows.X.sum(axis=1), np.einsum("ij,ij->i", rows.X, rows.X)):
-        key = _mixed(key + np.rint(values / _GRAIN).astype(np.int64).astype(np.uint64))
+        key = mixed(key + np.rint(values / _GRAIN).astype(np.int64).astype(np.uint64))
     return key
 
 
@@ -90,8 +90,9 @@ def _joined(first: FloatArray | None, second: FloatArray | None) -> FloatArray |
     return None if first is None or second is None else np.concatenate([first, second])
 
 
-def _mixed(key: np.ndarray) -> np.ndarray:
-    key = (key ^ (key >> np.uint64(30))) * _MIX[0]
-    key = (key ^ (key >> np.uint64(27))) * _MIX[1]
-    mixed: np.ndarray = key ^ (key >> np.uint64(31))
-    return mixed
+def mixed(key: np.ndarray) -> np.ndarray:
+    """64-bit keys, scattered: neighbours fall far apart (splitmix64)."""
+    key = (key ^ (key >> np.uint64(30))) * MIX[0]
+    key = (key ^ (key >> np.uint64(27))) * MIX[1]
+    scattered: np.ndarray = key ^ (key >> np.uint64(31))
+    return scattered

@@ -164,7 +164,8 @@ def fit_mixture(
     if source.n_rows > sample_size:
         evaluate = partial(_over_rows, source=seen, family=family)
     solution = _climbed(evaluate, best, rules, tol, max_iter)
-    return replace(solution, value=_expanded(_sorted(solution.value), keep))
+    order = np.argsort(-solution.value.weights, kind="stable")
+    return replace(solution, value=_expanded(solution.value.relabelled(order), keep))
 
 
 def _best_of_many(
@@ -214,10 +215,6 @@ def _climbed(
     value = _public(solution.value.mixtures, 0, rules.family)
     path = np.append(solution.path, solution.value.objective[0])
     return Solution(value, solution.status, path)
-
-
-def _sorted(parameters: MixtureParameters) -> MixtureParameters:
-    return parameters.relabelled(np.argsort(-parameters.weights, kind="stable"))
 
 
 def _starts(rows: Rows, n_components: int, rules: Rules, n_init: int, seed: int) -> Mixtures:

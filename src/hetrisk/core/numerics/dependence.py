@@ -67,16 +67,11 @@ def dependence(
     )
 
 
-def _correlation(covariance: FloatArray) -> FloatArray:
-    scale = np.sqrt(np.maximum(np.diag(covariance), TINY))
-    correlation: FloatArray = covariance / np.outer(scale, scale)
-    return correlation
-
-
 def _explained(covariance: FloatArray, groups: IntArray) -> FloatArray:
     """(d,) share of each column's variance that columns outside its group explain."""
     # The ridge on unit diagonals: columns that repeat each other explain each other, finitely.
-    correlation = _correlation(covariance) + NEARLY_SINGULAR * np.eye(len(covariance))
+    scale = np.sqrt(np.maximum(np.diag(covariance), TINY))
+    correlation = covariance / np.outer(scale, scale) + NEARLY_SINGULAR * np.eye(len(covariance))
     # Alone in its group, a column keeps the reciprocal of its entry of the inverse: all of these
     # at once, one inverse in place of a system for each.
     explained = np.diag(correlation) - 1.0 / np.diag(np.linalg.inv(correlation))

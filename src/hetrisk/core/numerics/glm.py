@@ -170,7 +170,8 @@ def _newton(
     rules = Rules(family, tied_variance=False, ridge=ridge, squared_steps=False)
     theta = np.zeros((n_fits, 1, len(family.coding), 1 + int(keep.sum())))
     if starts is not None:
-        theta[:, 0] = [_theta(fit, family, keep) for fit in starts]
+        public = [np.column_stack([fit.intercept, fit.coef[:, keep]]) for fit in starts]
+        theta[:, 0] = [family.coding @ weights for weights in public]
     ones = np.ones((n_fits, 1))
 
     solution = run(evaluate, Mixtures(ones, theta, ones), rules, tol=TOL, max_iter=MAX_ITER)
@@ -211,11 +212,6 @@ def _newton_fit(
         weight=weight,
         status=f"Newton: {status}",
     )
-
-
-def _theta(fit: GLMFit, family: Family, keep: BoolArray) -> FloatArray:
-    public = np.column_stack([fit.intercept, fit.coef[:, keep]])
-    return family.coding @ public
 
 
 def _ones(rows: Rows) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import FloatArray, Rows
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Moments:
             scatter=self.scatter + other.scatter + (self.weight * share)[..., None, None] * outer,
         )
 
-    def __getitem__(self, environment: int) -> Moments:
-        """Return the moments of one environment."""
+    def __getitem__(self, environment: int | BoolArray) -> Moments:
+        """Return the moments of one environment, or of some."""
         return Moments(self.weight[environment], self.mean[environment], self.scatter[environment])
 
     @property

@@ -96,16 +96,13 @@ class InvarianceProblem:
         """(p,) weights behind a gate: all but intercepts."""
         return self.groups >= 0
 
-    def spread_out(self, g: GateMoments) -> GateMoments:
-        """Moments of the gate of every weight from those of the gates; intercepts pass freely."""
+    def gates(self, mu: FloatArray) -> GateMoments:
+        """Moments of the gate of every weight; intercepts pass freely."""
+        g = gate_moments(mu, self.noise)
         parts = (g.mean, g.second, g.open, g.d_mean, g.d_second, g.d_open)
         free = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
         pairs = zip(parts, free, strict=True)
         return GateMoments(*(np.where(self.gated, p[self.groups], f) for p, f in pairs))
-
-    def gates(self, mu: FloatArray) -> GateMoments:
-        """Moments of the gate of every weight."""
-        return self.spread_out(gate_moments(mu, self.noise))
 
     def price_of(self, mu: FloatArray) -> tuple[float, FloatArray]:
         """Alpha times the expected number of open gates, and its slope in mu."""

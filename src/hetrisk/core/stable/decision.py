@@ -85,7 +85,7 @@ def stable_columns(
     """
     d = moments.mean.shape[-1] - n_targets
     kept = np.zeros(d, dtype=bool) if keep is None else keep
-    moments = _held(moments)
+    moments = moments[moments.weight > 0]  # environments that hold rows
     if len(moments.weight) < 2 or kept.all():
         return np.ones(d, dtype=bool)
     sums = standard_sums(moments, n_targets)
@@ -253,9 +253,3 @@ def _moved(
         return replace(
             weighed, support=fit.support, proposed=fit.support, why=MOVED, p_columns=p_columns
         )
-
-
-def _held(moments: Moments) -> Moments:
-    """Environments that hold rows."""
-    some = moments.weight > 0
-    return Moments(moments.weight[some], moments.mean[some], moments.scatter[some])

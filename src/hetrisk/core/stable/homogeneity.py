@@ -37,7 +37,7 @@ def slopes_differ(
     environments : (n,) codes 0, 1, ...; negative for none.
     weight : (n,) counts of rows; None for one each.
     """
-    fits = [f for f in _fits(X, y, environments, weight) if f is not None]
+    fits = _fits(X, y, environments, weight)
     if len(fits) < 2:
         return 1.0
     p = X.shape[1] + 1
@@ -58,7 +58,7 @@ def each_slope_differs(
     Cochran's Q (1954) of the slopes with the errors of `slopes_differ`, chi-squared with K - 1
     degrees of freedom.
     """
-    fits = [f for f in _fits(X, y, environments, weight) if f is not None]
+    fits = _fits(X, y, environments, weight)
     if len(fits) < 2:
         return np.ones(X.shape[1])
     coef = np.stack([b for b, _, _ in fits])[:, 1:]
@@ -134,15 +134,14 @@ def column_differs(
 
 def _fits(
     X: FloatArray, y: FloatArray, environments: IntArray, weight: FloatArray | None
-) -> list[tuple[FloatArray, FloatArray, float] | None]:
-    """Coefficients, their robust covariance and rows of each environment; None where too few."""
+) -> list[tuple[FloatArray, FloatArray, float]]:
+    """Coefficients, robust covariance and rows of each environment that holds enough."""
     w = np.ones(len(y)) if weight is None else weight
-    fits: list[tuple[FloatArray, FloatArray, float] | None] = []
+    fits = []
     for k in range(int(environments.max(initial=-1)) + 1):
         own = np.flatnonzero(environments == k)
         rows = float(w[own].sum())
         if rows < X.shape[1] + 4:
-            fits.append(None)
             continue
         coef, residual, leverage, influence = _least_squares(X[own], y[own], w[own])
         scores = influence * (residual / (1.0 - leverage) * np.sqrt(w[own]))[:, None]

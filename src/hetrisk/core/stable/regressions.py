@@ -126,11 +126,12 @@ class Regressions:
 
     def losses(self) -> Losses:
         """Losses in each environment, less what fitting to these very rows hides."""
+        gram, (p, t) = self.gram, self.coef.shape[1:]
+        leverage = (self.inverse[-1] * gram[:, :p, :p]).sum(axis=(1, 2))
+        residual = np.concatenate([-self.coef[-1], np.eye(t)])
+        square = np.einsum("qt,kqp,pt->k", residual, gram, residual)
         size = int(self.support.sum()) + 1
-        leverage = (self.inverse[-1] * self.gram[:, : len(self.coef[0]), : len(self.coef[0])]).sum(
-            axis=(1, 2)
-        )
-        return _corrected(self.gram, self.coef[-1], leverage, self.rss[:-1], size)
+        return _shares(gram[:, 0, 0], square, leverage, self.rss[:-1], size)
 
     def losses_without(self, groups: list[IntArray]) -> Losses:
         """(m, K) losses of m sets, each with one more group of columns left out."""
@@ -160,16 +161,6 @@ class Regressions:
         rows = self.gram[:, 0, 0][:, None]
         parts = _shares(rows, square, leverage, rss, int(self.support.sum()))
         return Losses(parts.pooled.T, parts.own.T)
-
-
-def _corrected(
-    gram: FloatArray, coef: FloatArray, leverage: FloatArray, rss: FloatArray, size: int
-) -> Losses:
-    t = coef.shape[1]
-    rows = gram[:, 0, 0]
-    residual = np.concatenate([-coef, np.eye(t)])
-    square = np.einsum("qt,kqp,pt->k", residual, gram, residual)
-    return _shares(rows, square, leverage, rss, size)
 
 
 def _shares(

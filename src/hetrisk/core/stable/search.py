@@ -123,20 +123,11 @@ def _asked(
     found = environments(rows, family, levels)
     codes = found.codes(sample)
     evidence = RowEvidence(sample.X, family.targets(sample.y), codes, sample.weight)
-    decision = _decided(found, evidence, question, level)
-    return _Answer(found, decision, evidence, sample)
-
-
-def _decided(
-    found: Environments, evidence: RowEvidence, question: Question, level: float
-) -> Decision:
-    d = len(question.groups)
     if len(found.names) < 2 or question.keep.all():
-        every = np.ones(d, dtype=bool)
-        return Decision(
-            every, NO_DIFFERENCE, 1.0, np.full(d, np.nan), np.nan, np.nan, np.nan, every
-        )
-    return decide(
+        every, nan = np.ones(len(question.groups), dtype=bool), np.nan
+        nothing = Decision(every, NO_DIFFERENCE, 1.0, nan * every, nan, nan, nan, every)
+        return _Answer(found, nothing, evidence, sample)
+    decision = decide(
         found.sums,
         evidence,
         question.reach,
@@ -145,6 +136,7 @@ def _decided(
         level=level,
         merged=found.merged.merged,
     )
+    return _Answer(found, decision, evidence, sample)
 
 
 def _stability(answer: _Answer, question: Question, level: float) -> FloatArray:

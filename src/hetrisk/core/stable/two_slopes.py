@@ -11,7 +11,7 @@ are one product of (K B, n) weights with the (n, p (p + 1) / 2) products of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -129,8 +129,9 @@ def two_regressions(design: Design, Y: FloatArray, one: Mixture) -> Mixture:
     best = []
     for narrow in (False, True):
         noise = one if not narrow else _narrowed(one)
-        begun = _begun(small, np.tile(few, (m, 1)), starts.reshape(m * B, -1), _tiled(noise, m))
-        tried = _climb(small, np.tile(few, (m, 1)), begun, SHORT)
+        tiled, targets = noise.of(np.tile(np.arange(B), m)), np.tile(few, (m, 1))
+        begun = _begun(small, targets, starts.reshape(m * B, -1), tiled)
+        tried = _climb(small, targets, begun, SHORT)
         chosen = tried.of(tried.likelihood.reshape(m, B).argmax(axis=0) * B + np.arange(B))
         best.append(_climb(design, Y, chosen, LONG))
     first, second = best
@@ -174,7 +175,7 @@ def _begun(design: Design, Y: FloatArray, second: FloatArray, noise: Mixture) ->
     coef = design.fits(held, held * Y)
     q = np.clip(held.sum(axis=2), LEAST_SHARE, 1.0 - LEAST_SHARE)
     share = q[:, None] * noise.share.sum(axis=0)
-    return Mixture(noise.likelihood, coef, share, noise.mean, noise.variance, held)
+    return replace(noise, coef=coef, share=share, belongs=held)
 
 
 def _climb(design: Design, Y: FloatArray, state: Mixture, iterations: int) -> Mixture:
@@ -186,9 +187,7 @@ def _climb(design: Design, Y: FloatArray, state: Mixture, iterations: int) -> Mi
     for iteration in range(iterations):
         residual = Y - state.coef @ design.Z.T
         shares, likelihood = _expected(design, state, residual)
-        state = Mixture(
-            likelihood, state.coef, state.share, state.mean, state.variance, shares.sum(axis=1)
-        )
+        state = replace(state, likelihood=likelihood, belongs=shares.sum(axis=1))
         going = (likelihood - before >= TOLERANCE) | (iteration < 2)
         if iteration == iterations - 1:
             going[:] = False
@@ -256,21 +255,14 @@ def _maximised(
     precision = held * (one / variance)[..., None]
     weight = precision.sum(axis=1)
     coef = design.fits(weight, weight * Y - precision[:, 1] * mean[:, None])
-    return Mixture(
-        state.likelihood, coef, np.maximum(share, LEAST_WEIGHT), mean, variance, state.belongs
-    )
+    share = np.maximum(share, LEAST_WEIGHT)
+    return replace(state, coef=coef, share=share, mean=mean, variance=variance)
 
 
 def _narrowed(one: Mixture) -> Mixture:
     """The noise of one regression, both parts as narrow as the narrower."""
     least = one.variance.min(axis=0)
-    return Mixture(
-        one.likelihood, one.coef, one.share, 0 * one.mean, np.stack([least, least]), one.belongs
-    )
-
-
-def _tiled(one: Mixture, times: int) -> Mixture:
-    return one.of(np.tile(np.arange(len(one.mean)), times))
+    return replace(one, mean=0 * one.mean, variance=np.stack([least, least]))
 
 
 def _joined(first: Mixture, second: Mixture) -> Mixture:
