@@ -21,9 +21,9 @@ from hetrisk.core.backtest.run import Problem, Run, refit
 from hetrisk.core.backtest.training import Training
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.predictor import Inputs, Part
-from hetrisk.estimators.trees import Trees, TreesOnSplines
+from hetrisk.estimators.trees import Trees, TreesOnSplines, TreesOnTrend
 
-_TREES: tuple[type[Candidate], ...] = (Trees, TreesOnSplines)
+_TREES: tuple[type[Candidate], ...] = (Trees, TreesOnSplines, TreesOnTrend)
 BUILT_IN: dict[str, type[Candidate]] = {c.name: c for c in LINEAR + _TREES}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from hetrisk.core.backtest.candidates import Candidate
 from hetrisk.core.backtest.candidates.splines import Splines
+from hetrisk.core.backtest.candidates.trend import Trend
 from hetrisk.core.backtest.training import Training
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import Part, TreesPart
@@ -48,15 +49,24 @@ class TreesOnSplines(Candidate):
 
     name, words = "trees on splines", "boosted trees on a sum of curves"
     needs_rows = True
+    first: ClassVar[type[Candidate]] = Splines
 
     def fit(self, training: Training) -> tuple[Part, ...]:
         """See `Candidate.fit`."""
         rows = training.rows
-        curves = Splines().fit(training)
-        scores = np.sum([part.scores(rows.inputs) for part in curves], axis=0)
+        parts = self.first().fit(training)
+        scores = np.sum([part.scores(rows.inputs) for part in parts], axis=0)
         if training.n_outputs == 1:
-            return (*curves, grow(rows.X, rows.y - scores[:, 0], rows.weight, rows.columns))
-        return (*curves, *_newton_trees(training, scores))
+            return (*parts, grow(rows.X, rows.y - scores[:, 0], rows.weight, rows.columns))
+        return (*parts, *_newton_trees(training, scores))
+
+
+class TreesOnTrend(TreesOnSplines):
+    """Boosted trees on what a linear model with a trend leaves: trees alone continue no trend."""
+
+    name, words = "trees on trend", "boosted trees on a linear model with a trend"
+    needs_time = True
+    first = Trend
 
 
 def grow(X: FloatArray, y: FloatArray, weight: FloatArray, columns: IntArray) -> TreesPart:

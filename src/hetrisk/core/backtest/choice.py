@@ -19,6 +19,7 @@ from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 STANDARD_ERRORS = 2.0  # by which plain must be beaten
+MOST_RATIO = 20.0  # that is told apart: a loss of nearly nothing here and there is no doubt
 OF_TWO = 0.5  # of plain's loss at most, in both, where two environments are all there is
 MEMBERS = 4  # of an average at most: one that is read in a sentence
 PARTS = 10  # weights are tenths: the same in any order of rows, whatever the rounding
@@ -68,10 +69,12 @@ def choose(losses: Losses, plain: int, reach: float, only_two: bool = False) -> 
 def compare(losses: FloatArray, plain: FloatArray, reach: float) -> Comparison:
     """Compare (E,) losses of a model with those of plain in the same environments.
 
-    The standard error is that of the mean of log (loss / plain's loss) over the environments.
+    The standard error is that of the mean of log (loss / plain's loss) over the environments, each
+    within a factor of `MOST_RATIO`.
     """
     ratio = float(extrapolated(losses, reach) / max(float(extrapolated(plain, reach)), TINY))
     each = np.log(np.maximum(losses, TINY) / np.maximum(plain, TINY))
+    each = np.clip(each, -np.log(MOST_RATIO), np.log(MOST_RATIO))
     error = float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else np.inf
     return Comparison(float(np.log(max(ratio, TINY))), float(each.mean()), float(each.max()), error)
 
