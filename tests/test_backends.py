@@ -17,7 +17,6 @@ from hetrisk import (
     StableRegressor,
 )
 from hetrisk.blocks import ParquetBlocks
-from hetrisk.estimators.predictions import write_environments, write_predictions
 
 N = 1200
 NAMES = ["cause", "helper", "proxy", "noise"]
@@ -165,28 +164,6 @@ def test_predictions_block_by_block(regression, classification):
     np.testing.assert_allclose(
         model.predict_proba(places["parquet"][0]), model.predict_proba(X), rtol=1e-12
     )
-
-
-def test_predictions_written_to_parquet(regression, tmp_path):
-    model, places = regression
-    path = write_predictions(model, places["parquet"][0], tmp_path / "p.parquet")
-    written = pd.read_parquet(path)
-    assert_same_values(written["prediction"], model.predict(places["memory"][0]))
-    path = write_environments(model, places["parquet"][0], tmp_path / "e.parquet")
-    written = pd.read_parquet(path)
-    np.testing.assert_array_equal(written["environment"], model.environments_)
-    shares = written.filter(like="probability_").to_numpy()
-    np.testing.assert_allclose(shares, model.environment_proba_, atol=1e-12)
-
-
-def test_class_probabilities_written_to_parquet(classification, tmp_path):
-    model, places = classification
-    path = write_predictions(model, places["dask"][0], tmp_path / "p.parquet")
-    written = pd.read_parquet(path)
-    assert list(written) == ["prediction", "probability_down", "probability_up"]
-    np.testing.assert_array_equal(written["prediction"], model.predict(places["memory"][0]))
-    path = write_environments(model, places["parquet"][0], tmp_path / "e.parquet")
-    np.testing.assert_array_equal(pd.read_parquet(path)["environment"], model.environments_)
 
 
 def test_rows_out_of_core_are_not_held(tmp_path):

@@ -29,36 +29,20 @@ class Blocks(ABC):
         columns of ``Rows.environments``; None where labels were not given.
     environment_name : what these labels are called; "" where they have no name.
     side_columns : what the columns of ``Rows.aside`` are.
+    n_rows, n_features : number of rows and of features.
+    feature_names : names of the features, where the table has them.
+    n_shares : columns of the responsibilities that rows carry; 0 where they carry labels, or none.
+    has_target : whether the rows carry targets (else ``Rows.y`` is NaN).
     """
 
     environment_labels: np.ndarray | None = None
     environment_name: str = ""
     side_columns: tuple[SideColumn, ...] = ()
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """Number of features."""
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the features, where the table has them."""
-        return None
-
-    @property
-    def n_shares(self) -> int:
-        """Columns of the responsibilities that rows carry; 0 where they carry labels, or none."""
-        return 0
-
-    @property
-    def has_target(self) -> bool:
-        """Whether the rows carry targets (else ``Rows.y`` is NaN)."""
-        return True
+    n_rows: int
+    n_features: int
+    feature_names: tuple[str, ...] | None = None
+    n_shares: int = 0
+    has_target: bool = True
 
     @abstractmethod
     def map(self, function: Callable[[Rows], R]) -> Iterator[R]:
@@ -152,58 +136,29 @@ class ViewedBlocks(Blocks):
     ) -> None:
         self.source = source
         self.transform = transform
-        self._n_features = source.n_features if n_features is None else n_features
+        self.n_rows, self.feature_names = source.n_rows, source.feature_names
+        self.n_features = source.n_features if n_features is None else n_features
+        self.n_shares, self.has_target = source.n_shares, source.has_target
         self.environment_labels = source.environment_labels
         self.environment_name = source.environment_name
         self.side_columns = source.side_columns
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.source.n_rows
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self._n_features
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the features, where the table has them."""
-        return self.source.feature_names
-
-    @property
-    def n_shares(self) -> int:
-        """Columns of the responsibilities that rows carry."""
-        return self.source.n_shares
-
-    @property
-    def has_target(self) -> bool:
-        """Whether the rows carry targets."""
-        return self.source.has_target
-
     def map(self, function: Callable[[Rows], R]) -> Iterator[R]:
-        """Yield ``function(block)`` for every standardised block, in the order of the rows."""
         return self.source.map(_Composed(function, self.transform))
 
     def labels(self) -> np.ndarray:
-        """Distinct values of the target, on its own scale."""
         return self.source.labels()
 
     def encoded(self, classes: np.ndarray) -> Blocks:
-        """Return the rows with targets as positions in ``classes``, then standardised."""
-        return ViewedBlocks(self.source.encoded(classes), self.transform, self._n_features)
+        return ViewedBlocks(self.source.encoded(classes), self.transform, self.n_features)
 
     def without_target(self) -> Blocks:
-        """Return the standardised features alone."""
-        return ViewedBlocks(self.source.without_target(), self.transform, self._n_features)
+        return ViewedBlocks(self.source.without_target(), self.transform, self.n_features)
 
     def sum(self, function: Callable[[Rows], T]) -> T:
-        """Apply ``function`` to every standardised block and add up the results."""
         return self.source.sum(_Composed(function, self.transform))
 
     def sample(self, size: int, seed: int = 0) -> Rows:
-        """Return a sample of the rows, by what the source holds."""
         return self.transform(self.source.sample(size, seed))
 
     def _taken(self, chosen: np.ndarray) -> Rows:

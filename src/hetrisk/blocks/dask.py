@@ -100,10 +100,11 @@ class DaskBlocks(Blocks):
         if are_label_columns(environments):
             several = tuple(map(str, environments.columns))
             aside, environments = beside(aside, environments), None
-        self._names = check_features(X)
-        self._n_features = int(X.shape[1])
+        self.feature_names = check_features(X)
+        self.n_features = int(X.shape[1])
         features = partitions(X)
         self.lengths: list[int] = _compute([delayed(len)(part) for part in features])
+        self.n_rows = sum(self.lengths)
         if not self.n_rows:
             raise ValueError(f"X must have rows; got none in {len(features)} partition(s).")
         self._columns = {
@@ -114,9 +115,8 @@ class DaskBlocks(Blocks):
             "aside": aligned(aside, self.lengths, "aside"),
         }
         self._weight_scale = None if weight is None else self._scale_of_weights()
-        self._has_target = y is not None
+        self.has_target = y is not None
         self.classes = None if classes is None else check_classes(classes)
-        self._n_shares = 0
         if environments is not None and environments.ndim == 1:
             labels = delayed(as_labels, pure=False)
             self._columns["environments"] = list(map(labels, self._columns["environments"]))
@@ -124,33 +124,8 @@ class DaskBlocks(Blocks):
             # That of a dask array is the name of a task.
             self.environment_name = "" if isinstance(given, da.Array) else name_of(given)
         elif environments is not None:
-            self._n_shares = int(environments.shape[1])
+            self.n_shares = int(environments.shape[1])
         self.side_columns = () if aside is None else self._describe_aside(several)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(sum(self.lengths))
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self._n_features
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the columns of a dataframe."""
-        return self._names
-
-    @property
-    def n_shares(self) -> int:
-        """Columns of the responsibilities that rows carry."""
-        return self._n_shares
-
-    @property
-    def has_target(self) -> bool:
-        """Whether the rows carry targets."""
-        return self._has_target
 
     def sum(self, function: Callable[[Rows], T]) -> T:
         """Apply ``function`` to every block and add up the results, in a tree."""
@@ -184,26 +159,23 @@ class DaskBlocks(Blocks):
         )
 
     def labels(self) -> np.ndarray:
-        """Distinct values of the target, sorted."""
         if not self.has_target:
             raise ValueError("y must be given to find its labels; got None.")
         return self._distinct("y")
 
     def encoded(self, classes: np.ndarray) -> DaskBlocks:
-        """Return the same rows with targets as positions in ``classes``."""
         other = copy(self)
         vars(other).pop("_contents", None)  # of other columns
         other.classes = check_classes(classes)
         return other
 
     def without_target(self) -> DaskBlocks:
-        """Return the same features alone."""
         other = copy(self)
         vars(other).pop("_contents", None)  # of other columns
         nothing: list[Any] = [None] * len(self.lengths)
         other._columns = dict.fromkeys(self._columns, nothing) | {"X": self._columns["X"]}
-        other._has_target, other.environment_labels, other.side_columns = False, None, ()
-        other._n_shares, other._weight_scale = 0, None
+        other.has_target, other.environment_labels, other.side_columns = False, None, ()
+        other.n_shares, other._weight_scale = 0, None
         return other
 
     def _scale_of_weights(self) -> WeightScale:

@@ -2,99 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from hetrisk.blocks.base import codes_in, one_hot
-from hetrisk.blocks.parquet import ParquetBlocks, check_number_of_labels
+from hetrisk.blocks.base import codes_in
+from hetrisk.blocks.parquet import ParquetBlocks
 from hetrisk.columns import arrow
 from hetrisk.columns import parquet as files
 from hetrisk.core.numerics.rows import FloatArray
 
-if TYPE_CHECKING:
-    pass
-
-
-@dataclass(frozen=True)
-class ReadColumn:
-    """A column, and how its cells become values; travels to workers.
-
-    Attributes
-    ----------
-    name : of the column.
-    read : the column -> (n,) values; a ValueError says what cannot be read.
-    """
-
-    name: str
-    read: Callable[[pd.Series], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """How the columns of a table become features, a target and what goes with them.
-
-    Attributes
-    ----------
-    columns : the columns the features are made of.
-    feature_names : names of the features, in order.
-    features : table -> (n, d) finite numbers.
-    target : the column to predict: numbers or labels, None or NaN where one is missing.
-    environments : the column that names where a row came from, none missing; or None.
-    aside : columns of side information: numbers, dates or names, missing values allowed.
-    weight : the column of weights, finite numbers that are not negative; or None.
-    """
-
-    columns: tuple[str, ...]
-    feature_names: tuple[str, ...]
-    features: Callable[[pd.DataFrame], FloatArray]
-    target: ReadColumn
-    environments: ReadColumn | None = None
-    aside: tuple[ReadColumn, ...] = ()
-    weight: ReadColumn | None = None
-
 
 class EncodedBlocks(ParquetBlocks):
-    """A table in Parquet files, seen through an `Encoding`.
+    """A table in Parquet files, with columns that become numbers as they are read.
 
     Parameters
     ----------
     path : a Parquet file, a folder (searched at any depth) or a glob.
-    encoding : how its columns become numbers.
+    target : the column to predict: numbers or labels, None or NaN where one is missing.
+    columns : the columns the features are made of.
+    feature_names : names of the features, in order.
+    encode : table -> (n, d) finite numbers.
+    readers : name of any other column -> its cells to (n,) values; a ValueError says what cannot
+        be read.
+    aside : columns of side information: numbers, dates or names, missing values allowed.
+    weight : the column of weights, finite numbers that are not negative; or None.
     """
 
-    def __init__(self, path: str | Path, encoding: Encoding) -> None:
-        self.encoding = encoding
-        self._readers = {column.name: column for column in encoding.aside}
-        super().__init__(
-            path,
-            encoding.target.name,
-            encoding.columns,
-            weight=_name(encoding.weight),
-            environments=_name(encoding.environments),
-            aside=tuple(self._readers),
-        )
-
-    @property
-    def n_features(self) -> int:
-        """Number of encoded features."""
-        return len(self.encoding.feature_names)
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the encoded features."""
-        return self.encoding.feature_names
+    def __init__(
+        self,
+        path: str | Path,
+        target: str,
+        columns: Sequence[str],
+        feature_names: tuple[str, ...],
+        *,
+        encode: Callable[[pd.DataFrame], FloatArray],
+        readers: Mapping[str, Callable[[pd.Series], np.ndarray]],
+        aside: Sequence[str] = (),
+        weight: str | None = None,
+    ) -> None:
+        self._encode, self._readers = encode, readers
+        super().__init__(path, target, columns, weight=weight, aside=aside)
+        self.feature_names, self.n_features = feature_names, len(feature_names)
 
     def labels(self) -> np.ndarray:
         """Distinct labels of the target, sorted, in one pass over its column."""
+        assert self.target is not None  # asked for only where there is one
         found: set[str] = set()
-        for part, row, batch in self._column(self.encoding.target.name):
+        for part, row, batch in self._column(self.target):
             found |= set(self._read_targets(part, row, batch))
         return np.sort(np.asarray(list(found)))
 
@@ -105,42 +64,24 @@ class EncodedBlocks(ParquetBlocks):
     def _features(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
         frame = arrow.frame_of(pa.Table.from_batches([batch]))
         with _placed(part, row):
-            return self.encoding.features(frame[list(self.encoding.columns)])
+            return self._encode(frame[list(self.features)])
 
     def _weights(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
-        if self.weight is None or self.encoding.weight is None:
+        if self.weight is None:
             return np.ones(batch.num_rows)
-        return self._read(self.encoding.weight, part, row, batch)
-
-    def _environments(
-        self, part: files.ParquetPart, row: int, batch: pa.RecordBatch
-    ) -> FloatArray | None:
-        if self.environments is None or self.environment_labels is None:
-            return None
-        assert self.encoding.environments is not None  # it named the column
-        names = self._read(self.encoding.environments, part, row, batch)
-        position = codes_in(self.environment_labels, names.astype(self.environment_labels.dtype))
-        return one_hot(position, len(self.environment_labels))
-
-    def _environment_names(self) -> np.ndarray:
-        assert self.encoding.environments is not None  # it named the column
-        column, found = self.encoding.environments, set[str]()
-        for part, row, batch in self._column(column.name):
-            found |= set(self._read(column, part, row, batch))
-            check_number_of_labels(column.name, len(found))
-        return np.sort(np.asarray(list(found)))
+        return self._read(part, row, batch, self.weight)
 
     def _side(
         self, part: files.ParquetPart, row: int, batch: pa.RecordBatch, name: str
     ) -> pd.Series:
-        return pd.Series(self._read(self._readers[name], part, row, batch)).infer_objects()
+        return pd.Series(self._read(part, row, batch, name)).infer_objects()
 
     def _read(
-        self, column: ReadColumn, part: files.ParquetPart, row: int, batch: pa.RecordBatch
+        self, part: files.ParquetPart, row: int, batch: pa.RecordBatch, name: str
     ) -> np.ndarray:
-        frame = arrow.frame_of(pa.Table.from_batches([batch]).select([column.name]))
+        frame = arrow.frame_of(pa.Table.from_batches([batch]).select([name]))
         with _placed(part, row):
-            return column.read(frame[column.name])
+            return self._readers[name](frame[name])
 
     def _targets(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
         if self.target is None:
@@ -151,10 +92,11 @@ class EncodedBlocks(ParquetBlocks):
         return values.astype(np.float64)
 
     def _read_targets(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> np.ndarray:
-        values = self._read(self.encoding.target, part, row, batch)
+        assert self.target is not None
+        values = self._read(part, row, batch, self.target)
         missing = np.flatnonzero(pd.isna(values))
         if len(missing):
-            files.fail(part, row, int(missing[0]), self.encoding.target.name, "missing")
+            files.fail(part, row, int(missing[0]), self.target, "missing")
         return values
 
 
@@ -165,7 +107,3 @@ def _placed(part: files.ParquetPart, row: int) -> Iterator[None]:
         yield
     except ValueError as error:
         raise ValueError(f"{part.place(row)}, rows counted from {row}: {error}") from error
-
-
-def _name(column: ReadColumn | None) -> str | None:
-    return None if column is None else column.name

@@ -45,26 +45,12 @@ class ArrayBlocks(Blocks):
     ) -> None:
         self.X, self.y, self.weight, self.environments = X, y, weight, environments
         self.aside, self.start = aside, start
+        self.n_rows, self.n_features = X.shape
+        self.n_shares = 0 if environments is None else environments.shape[1]
         fitting = BLOCK_BYTES // (8 * (X.shape[1] + 1))
         self.block_rows = max(256, fitting - fitting % WIDE_ROWS)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return int(self.X.shape[1])
-
-    @property
-    def n_shares(self) -> int:
-        """Columns of the responsibilities that rows carry."""
-        return 0 if self.environments is None else int(self.environments.shape[1])
-
     def sum(self, function: Callable[[Rows], T]) -> T:
-        """Apply ``function`` to every block and add up the results, in the order of the rows."""
         starts = range(0, self.n_rows, self.block_rows)
         if len(starts) <= THREADS:
             with single_blas_thread():  # on a block this small its threads wait for each other
@@ -74,18 +60,15 @@ class ArrayBlocks(Blocks):
         return reduce(add, in_order(partial(self.stride_sum, function), strides))
 
     def map(self, function: Callable[[Rows], R]) -> Iterator[R]:
-        """Yield ``function(block)`` for every block, in the order of the rows."""
         starts = range(0, self.n_rows, self.block_rows)
         if len(starts) <= THREADS:
             return (function(self._block(start)) for start in starts)
         return in_order(lambda start: function(self._block(start)), starts)
 
     def labels(self) -> np.ndarray:
-        """Distinct values of the target, sorted."""
         return np.unique(self.y)
 
     def encoded(self, classes: np.ndarray) -> ArrayBlocks:
-        """Return the same rows with targets as positions in ``classes``."""
         codes = codes_in(check_classes(classes), self.y)
         return ArrayBlocks(self.X, codes, self.weight, self.environments, self.aside, self.start)
 

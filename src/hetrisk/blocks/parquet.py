@@ -38,14 +38,6 @@ BLOCK_BYTES = 1 << 22  # decoding has a cost a column and batch, so blocks large
 MAX_LABELS = 10_000
 
 
-def check_number_of_labels(column: str, found: int) -> None:
-    """Refuse a column with so many distinct values that they are no labels."""
-    if found > MAX_LABELS:
-        raise ValueError(
-            f"column {column!r} must hold labels; it has more than {MAX_LABELS} distinct values."
-        )
-
-
 class ParquetBlocks(Blocks):
     """A table in Parquet files, larger than memory if need be.
 
@@ -109,50 +101,31 @@ class ParquetBlocks(Blocks):
             self.environments = several[0]
         self.aside += labels
         self.parts = files.open_parts(files.parquet_paths(path))
+        self.n_rows, self.has_target = sum(part.n_rows for part in self.parts), target is not None
         starts = np.cumsum([0, *(part.n_rows for part in self.parts)]).tolist()
         self._first_rows = {p.path: first for p, first in zip(self.parts, starts, strict=False)}
         self._common = common_schema(self.parts)
         self.outside = self._common.outside
-        self.features = self._feature_columns(features)
+        self.features = self.feature_names = self._feature_columns(features)
+        self.n_features = len(self.features)
         self.block_rows = block_rows or max(256, BLOCK_BYTES // (8 * (len(self.features) + 1)))
         self.classes = None if classes is None else check_classes(classes)
         self._check()
         if weight is not None:
             self._weight_scale = self._seen_weights().checked(f"weight column {weight!r}")
         if self.environments is not None:
-            self.environment_labels = sorted_labels(self._environment_names())
+            self.environment_labels = sorted_labels(self._distinct(self.environments))
             self.environment_name = self.environments
         self.side_columns = tuple(
             described(name, i, partial(self._side_parts, name), self.n_rows, name in labels)
             for i, name in enumerate(self.aside)
         )
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows, from the footers."""
-        return sum(part.n_rows for part in self.parts)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return len(self.features)
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the feature columns."""
-        return self.features
-
-    @property
-    def has_target(self) -> bool:
-        """Whether the rows carry targets."""
-        return self.target is not None
-
     def map(self, function: Callable[[Rows], R]) -> Iterator[R]:
         """Yield ``function(block)`` in the order of the rows; files in the order of their names."""
         return in_order(partial(self._apply, function), read_ahead(self._batches()))
 
     def sum(self, function: Callable[[Rows], T]) -> T:
-        """Apply ``function`` to every block and add up the results, in the order of the rows."""
         return reduce(add, self.map(function))
 
     def labels(self) -> np.ndarray:
@@ -162,14 +135,12 @@ class ParquetBlocks(Blocks):
         return self._distinct(self.target)
 
     def encoded(self, classes: np.ndarray) -> ParquetBlocks:
-        """Return the same rows with targets as positions in ``classes``."""
         return self._altered(classes=check_classes(classes))
 
     def without_target(self) -> ParquetBlocks:
         """Return the same features alone: the other columns are not read."""
-        return self._altered(
-            target=None, weight=None, environments=None, aside=(), side_columns=(), classes=None
-        )
+        gone = dict.fromkeys(("target", "weight", "environments", "classes"))
+        return self._altered(**gone, aside=(), side_columns=(), has_target=False)
 
     def _altered(self, **changes: Any) -> ParquetBlocks:
         """Return the same files with other columns or classes."""
@@ -248,18 +219,10 @@ class ParquetBlocks(Blocks):
     def _chosen_batches(
         self, chosen: np.ndarray
     ) -> Iterator[tuple[files.ParquetPart, int, pa.RecordBatch, np.ndarray]]:
-        """Batches with some of the ``chosen`` rows (sorted), and which of their rows those are."""
-        first = 0
-        for part in self.parts:
-            within = chosen[np.searchsorted(chosen, first) :] - first
-            within = within[: np.searchsorted(within, part.n_rows)]
-            groups = np.unique(np.searchsorted(np.cumsum(part.group_rows), within, side="right"))
-            for row, batch in files.batches(part, self._columns, self.block_rows, groups.tolist()):
-                low, high = np.searchsorted(within, [row, row + batch.num_rows])
-                if high > low:
-                    conformed = self._common.conform_batch(batch)
-                    yield part, row, conformed, within[low:high] - row
-            first += part.n_rows
+        for part, row, batch, index in files.chosen_batches(
+            self.parts, self._columns, self.block_rows, chosen
+        ):
+            yield part, row, self._common.conform_batch(batch), index
 
     def _apply(
         self, function: Callable[[Rows], R], item: tuple[files.ParquetPart, int, pa.RecordBatch]
@@ -348,17 +311,16 @@ class ParquetBlocks(Blocks):
         for part, row, batch in self._column(name):
             yield self._side(part, row, batch, name)
 
-    def _environment_names(self) -> np.ndarray:
-        """Distinct labels of environments, in any order."""
-        assert self.environments is not None  # asked for only where there is such a column
-        return self._distinct(self.environments)
-
     def _distinct(self, column: str) -> np.ndarray:
         found: pa.Array | None = None
         for part, row, batch in self._column(column):
             new = pc.unique(files.plain_labels(batch, column, part, row))
             found = new if found is None else files.union(found, new)
-            check_number_of_labels(column, len(found))
+            if len(found) > MAX_LABELS:
+                raise ValueError(
+                    f"column {column!r} must hold labels; it has more than {MAX_LABELS} distinct "
+                    "values."
+                )
         assert found is not None  # there is at least one row: checked when the files were opened
         # As a list once more: text held as objects becomes an array of text.
         text = pa.types.is_string(found.type)

@@ -56,7 +56,6 @@ class Interrupted(Sentence):
         self.exit_code = exit_code(cause)  # type: ignore[misc]
 
     def show(self, file: Any = None) -> None:
-        """Print the sentence to the standard error."""
         click.echo(self.message, file=sys.stderr if file is None else file)
 
 

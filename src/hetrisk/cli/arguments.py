@@ -131,9 +131,7 @@ def read(path: Path, encoding: str, delimiter: str | None) -> Table:
         return read_table(path, encoding=encoding, delimiter=delimiter)
 
 
-def read_or_draw(
-    path: Path, encoding: str, delimiter: str | None, rows: int = DRAWN_ROWS, seed: int = 0
-) -> Table:
+def read_or_draw(path: Path, encoding: str, delimiter: str | None) -> Table:
     """Read a table; of one too large for memory a random sample of its rows."""
     from hetrisk.cli.terminal import progress
     from hetrisk.tables.errors import shown
@@ -146,7 +144,7 @@ def read_or_draw(
         progress(f"reading {shown(path.name)}"),
         in_parquet(path, None, encoding, delimiter) as large,
     ):
-        return drawn(large, rows, seed)
+        return drawn(large, DRAWN_ROWS)
 
 
 def check_outputs(outputs: dict[str, Path | None], *inputs: Path | None) -> None:

@@ -44,7 +44,7 @@ def fit_table(table: Table, wishes: Wishes, command: str, verbose: int = 0) -> F
     return learned.described(_backtested(learned, weight, verbose))
 
 
-def fit_large(large: LargeTable, wishes: Wishes, command: str, verbose: int = 0) -> Fitted:
+def fit_large(large: LargeTable, wishes: Wishes, command: str) -> Fitted:
     """Fit a table that does not fit in memory: its columns are understood from drawn rows."""
     from hetrisk.tables import TableEncoder
     from hetrisk.tables.large import drawn
@@ -61,7 +61,7 @@ def fit_large(large: LargeTable, wishes: Wishes, command: str, verbose: int = 0)
     roles = [name for name in (w.time, w.environment) if name is not None]
     encoder = TableEncoder().fit(learned.frame.drop(columns=roles))
     time = None if w.time is None else read_time(learned.frame[w.time], w.time, w.dayfirst)
-    model = _model(learned, verbose, jobs=None)
+    model = _model(learned, 0, jobs=None)
     with _said() as said:
         model.fit(_blocks(large, learned, encoder, time))
     return learned.described(_answer(learned, model, encoder, time, said))

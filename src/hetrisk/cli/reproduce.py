@@ -84,42 +84,25 @@ def reproduce(
     check_outputs({"--document": document})
     if jobs == 0:
         raise click.BadParameter("must not be 0", param_hint="--jobs")
-    if "real" in targets:
-        if len(targets) > 1:
-            raise click.BadParameter("real runs alone", param_hint="TARGETS")
-        click.echo(str(_real(out, jobs, minutes, document)))
-        return
+    if "real" in targets and len(targets) > 1:
+        raise click.BadParameter("real runs alone", param_hint="TARGETS")
     for option, names in (("--methods", methods), ("--redo", redo)):
         unknown = sorted(set(names) - set(METHODS))
         if unknown:
             message = f"must be among {', '.join(METHODS)}; got {', '.join(unknown)}"
             raise click.BadParameter(message, param_hint=option)
-    options: dict[str, Any] = {
-        "seeds": min(seeds, QUICK_SEEDS) if quick else seeds,
-        "jobs": jobs,
-        "methods": methods,
-        "redo": redo,
-        "document": document,
-        "console": error_console(),
-    }
+    shared: dict[str, Any] = {"jobs": jobs, "document": document, "console": error_console()}
     try:
-        page = run(targets, out, **options)
+        if "real" in targets:
+            from hetrisk.reproduce.real import run_real
+
+            page = run_real(out, minutes=minutes, **shared)
+        else:
+            seeds = min(seeds, QUICK_SEEDS) if quick else seeds
+            page = run(targets, out, seeds=seeds, methods=methods, redo=redo, **shared)
     except RecordsError as error:
         raise Sentence(str(error)) from error
     except KeyboardInterrupt as interrupt:
         message = f"Stopped. Started again with --out {out}, it goes on."
         raise Interrupted(message, interrupt) from None
     click.echo(f"{page}")
-
-
-def _real(out: Path, jobs: int, minutes: float, document: Path | None) -> Path:
-    from hetrisk.cli.app import Interrupted
-    from hetrisk.cli.terminal import error_console
-    from hetrisk.reproduce.real import run_real
-
-    options: dict[str, Any] = {"document": document, "console": error_console()}
-    try:
-        return run_real(out, jobs=jobs, minutes=minutes, **options)
-    except KeyboardInterrupt as interrupt:
-        message = f"Stopped. Started again with --out {out}, it goes on."
-        raise Interrupted(message, interrupt) from None

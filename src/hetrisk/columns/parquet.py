@@ -247,6 +247,22 @@ def batches(
         check_stamp(part)
 
 
+def chosen_batches(
+    parts: Sequence[ParquetPart], columns: Sequence[str], batch_rows: int, chosen: np.ndarray
+) -> Iterator[tuple[ParquetPart, int, pa.RecordBatch, np.ndarray]]:
+    """Batches with some of the ``chosen`` rows of all files (sorted), and which rows those are."""
+    first = 0
+    for part in parts:
+        within = chosen[np.searchsorted(chosen, first) :] - first
+        within = within[: np.searchsorted(within, part.n_rows)]
+        groups = np.unique(np.searchsorted(np.cumsum(part.group_rows), within, side="right"))
+        for row, batch in batches(part, columns, batch_rows, groups.tolist()):
+            low, high = np.searchsorted(within, [row, row + batch.num_rows])
+            if high > low:
+                yield part, row, batch, within[low:high] - row
+        first += part.n_rows
+
+
 def check_stamp(part: ParquetPart) -> None:
     """Raise if the file has become another one since it was opened."""
     if _stamp(part.path) != part.stamp:

@@ -19,6 +19,11 @@ def rotation(rng: np.random.Generator, d: int) -> FloatArray:
     return q * np.sign(np.diag(r))  # without the signs the draw is not even
 
 
+def numbered(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Name columns by kind and rank within the kind: phi1, phi2, vb1, psi1, ..."""
+    return tuple(f"{kind}{1 + list(kinds[:i]).count(kind)}" for i, kind in enumerate(kinds))
+
+
 def mixed_task(
     name: str,
     train: Mapping[str, Sample],
@@ -50,14 +55,12 @@ def mixed_task(
         return Sample(sample.X @ turn, sample.y)
 
     which = np.asarray(kinds)
-    ranks = [1 + list(kinds[:i]).count(kind) for i, kind in enumerate(kinds)]
-    names = [f"{kind}{rank}" for kind, rank in zip(kinds, ranks, strict=True)]
     return ShiftTask(
         name=name,
         task_type=CLASSIFICATION if labels else REGRESSION,
         train=pool({label: turned(sample) for label, sample in train.items()}, rng),
         test={label: turned(sample) for label, sample in test.items()},
-        feature_names=tuple(f"x{i + 1}" for i in range(d)) if rotated else tuple(names),
+        feature_names=tuple(f"x{i + 1}" for i in range(d)) if rotated else numbered(kinds),
         feature_groups=np.arange(d),
         environment_names=tuple(train),
         invariant=None if rotated else which == INVARIANT,

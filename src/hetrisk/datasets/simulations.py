@@ -8,6 +8,7 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.datasets import anti_causal as ac
 from hetrisk.datasets import cats_and_dogs as cd
 from hetrisk.datasets.checks import at_least, fraction
+from hetrisk.datasets.mixing import numbered
 from hetrisk.datasets.selection_bias import make_selection_bias
 from hetrisk.datasets.task import CLASSIFICATION, REGRESSION, Sample, ShiftTask, pool
 
@@ -51,7 +52,7 @@ def selection_bias_task(
         task_type=REGRESSION,
         train=train,
         test={f"r={at:g}": draw(n_test, at) for at in TEST_R},
-        feature_names=_numbered(kinds),
+        feature_names=numbered(kinds.tolist()),
         feature_groups=np.arange(n_features),
         environment_names=tuple(f"r={at:g}" for at, n in sizes.items() if n),
         invariant=kinds == "phi",
@@ -93,7 +94,7 @@ def anti_causal_task(
         task_type=REGRESSION,
         train=train,
         test={name: draw(n_test, i + 1) for i, name in enumerate(names)},
-        feature_names=_numbered(kinds),
+        feature_names=numbered(kinds.tolist()),
         feature_groups=np.arange(n_phi + n_psi),
         environment_names=names[:3],
         invariant=kinds == "phi",
@@ -126,11 +127,6 @@ def cats_and_dogs_task(
         identifiable=np.ones(3, dtype=bool),
         setting=setting,
     )
-
-
-def _numbered(kinds: np.ndarray) -> tuple[str, ...]:
-    """Name columns by kind and rank within the kind: phi1, phi2, vb1, psi1, ..."""
-    return tuple(f"{kind}{1 + list(kinds[:i]).count(kind)}" for i, kind in enumerate(kinds))
 
 
 def _settled(

@@ -21,7 +21,6 @@ class BlockSheet(Sheet):
     """Blocks whose features are numbers: see `Sheet`."""
 
     def source(self, model: Any, X: Blocks, y: Any, sample_weight: Any) -> tuple[Any, int]:
-        """See `Sheet.source`."""
         if y is not None or sample_weight is not None:
             raise ValueError(
                 "blocks hold the target and the weights: y and sample_weight are None."
@@ -69,7 +68,6 @@ class BlockSheet(Sheet):
         return Inputs(array)
 
     def predicted(self, X: Blocks, predictor: Predictor) -> FloatArray:
-        """(n, K) predictions for the rows of further blocks."""
         if X.n_features != self.n_columns:
             raise ValueError(
                 f"X has {X.n_features} features, but the model is expecting {self.n_columns}."

@@ -105,7 +105,6 @@ class EstimatorPart(Part):
         return self.with_time
 
     def scores(self, rows: Inputs) -> FloatArray:
-        """See the class."""
         X = rows.X
         if self.with_time:
             if rows.time is None:
@@ -128,7 +127,6 @@ class EstimatorCandidate(Candidate):
         self.estimator, self.seed = estimator, seed
 
     def fit(self, training: Training) -> tuple[Part, ...]:
-        """See `Candidate.fit`."""
         rows, labels = training.rows, training.n_outputs > 1
         model = clone(self.estimator)
         parameters = model.get_params(deep=False)

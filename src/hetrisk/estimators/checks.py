@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from hetrisk.blocks import Blocks, is_out_of_core
 from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.paper.loop import one_by_one
 from hetrisk.estimators.inputs import as_blocks
 from hetrisk.estimators.memberships import check_length, memberships
 
@@ -24,12 +21,9 @@ def check_regression_rows(
     y: Any,
     sample_weight: Any,
     environments: FloatArray | None = None,
-    finite: bool = True,
 ) -> tuple[Blocks, Family]:
-    """Rows with a numeric target, and the Gaussian family; ``finite`` as for `as_blocks`."""
-    rows = as_blocks(
-        model, X, y, sample_weight, environments=environments, min_rows=2, finite=finite
-    )
+    """Rows with a numeric target, and the Gaussian family."""
+    rows = as_blocks(model, X, y, sample_weight, environments=environments, min_rows=2)
     if environments is not None:
         check_length("environments", environments, rows.n_rows)
     return rows, Gaussian()
@@ -93,16 +87,3 @@ def feature_gates(feature_groups: Any, n_features: int, constant: BoolArray) -> 
         for j, (name, alone) in enumerate(zip(names, constant, strict=True))
     ]
     return np.array([codes.setdefault(key, len(codes)) for key in own], dtype=np.int64)
-
-
-def workers(n_jobs: int | None) -> Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]:
-    """How independent tasks are run: one by one, or on ``n_jobs`` threads."""
-    if effective_n_jobs(n_jobs) == 1:
-        return one_by_one
-
-    def run(function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
-        return list(
-            Parallel(n_jobs=n_jobs, prefer="threads")(delayed(function)(task) for task in tasks)
-        )
-
-    return run

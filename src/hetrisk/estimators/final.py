@@ -9,7 +9,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils.validation import has_fit_parameter
 
-from hetrisk.blocks import Blocks
+from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import ROUNDING, TINY
 from hetrisk.core.numerics.glm import fit_glm, on_slopes
@@ -21,11 +21,7 @@ FEW_ROWS = 3  # rows a column up to which all rows are looked at again
 FINAL_ROWS = 200_000  # most rows an estimator that is not linear is fitted on, out of core
 
 
-def plain_fit(
-    rows: Blocks,
-    family: Family,
-    columns: BoolArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
+def plain_fit(rows: Blocks, family: Family, columns: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Least squares or logistic regression on some columns, the others at zero.
 
     Labels get the penalty scikit-learn has by default, ``C = 1`` on standardised features: half the
@@ -34,7 +30,8 @@ def plain_fit(
     environments they carry. Where there are no more rows than columns, numbers get a ridge chosen
     by cross-validation.
     """
-    if family.closed_form and few_rows(rows, columns):
+    used = int(columns.sum())
+    if family.closed_form and rows.n_rows <= used + 1:  # least squares would repeat its rows
         m = rows.sum(moments)
         ridge = cross_validated_ridge(m, rows.n_rows, columns)
         line = least_squares(m, columns, ridge)
@@ -42,8 +39,7 @@ def plain_fit(
     if family.closed_form:
         fit = fit_glm(rows, family, columns=columns, ridge=0.0)
     else:
-        used = rows.n_features if columns is None else int(columns.sum())
-        penalty = on_slopes(1.0 / max(float(rows.sum(_weight)), TINY), used)
+        penalty = on_slopes(1.0 / max(total_weight(rows), TINY), used)
         fit = fit_glm(rows, family, columns=columns, ridge=penalty)
     if family.n_outputs == 1:
         return fit.coef[0], fit.intercept[0]
@@ -67,10 +63,11 @@ def line_of_sums(
     return line.coef, np.asarray(line.intercept)
 
 
-def few_rows(rows: Blocks, columns: BoolArray | None = None) -> bool:
-    """Whether least squares on these columns would repeat its rows."""
-    d = rows.n_features if columns is None else int(columns.sum())
-    return rows.n_rows <= d + 1
+def total_weight(rows: Blocks) -> float:
+    """Weight of all rows."""
+    if isinstance(rows, ArrayBlocks) and rows.weight is None:
+        return float(rows.n_rows)
+    return float(rows.sum(_weight))
 
 
 def _weight(rows: Rows) -> float:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 
 TABLES = "encode it first: hetrisk.tables.TableEncoder does, as the first step of a pipeline"
 
 
-def encoded(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+def encoded(X: Any) -> Any:
     """Return the rows as they are; refuse a frame with a column that is no number, by its name."""
     if isinstance(X, pd.DataFrame):
         for name, kind in X.dtypes.items():
@@ -36,27 +33,3 @@ def completed(estimator: Any, X: Any) -> Any:
     if not absent or not absent <= set(names[~np.asarray(support)]):
         return X
     return X.assign(**dict.fromkeys(absent, 0.0))[list(names)]
-
-
-def called(names: Iterable[Any], groups: Any) -> tuple[str, ...]:
-    """Return what to call features in a sentence: one that is all of a category, as that."""
-    shown = tuple(map(str, names))
-    if groups is None:
-        return shown
-    counts = Counter(groups)
-    return tuple(
-        group
-        if isinstance(group, str) and counts[group] == 1 and name.startswith(f"{group}=")
-        else name
-        for name, group in zip(shown, groups, strict=True)
-    )
-
-
-def feature_groups(estimator: Any) -> Any:
-    """Return the group of each feature, as given."""
-    return estimator.feature_groups
-
-
-def kept(estimator: Any) -> Any:
-    """Return the features never to leave out, as given."""
-    return estimator.keep

@@ -14,22 +14,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, is_classifier
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.paper.invariance import PENALTIES
 from hetrisk.core.paper.loop import ASSIGNMENTS, ENVIRONMENTS, LoopResult, LoopSettings, joint_loop
 from hetrisk.core.paper.prediction import gated_weights, refit
-from hetrisk.core.predictor import IDENTITY, SOFTMAX, Inputs, LinearPart, Predictor, single
-from hetrisk.estimators.checks import check_classification_rows, check_regression_rows, workers
-from hetrisk.estimators.inputs import as_blocks, by_features
+from hetrisk.estimators.linear import LinearClassifier, LinearRegressor, WithEnvironments
+from hetrisk.estimators.running import runner
 from hetrisk.estimators.scales import measure_scale
 
 __all__ = ["HRMClassifier", "HRMRegressor", "RoundRecord"]
@@ -64,11 +62,8 @@ class RoundRecord:
     chosen: bool
 
 
-class _HRM(BaseEstimator, ABC):
+class _HRM(WithEnvironments, ABC):
     """What regression and classification share."""
-
-    coef_: Any
-    intercept_: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_environments": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
@@ -126,7 +121,8 @@ class _HRM(BaseEstimator, ABC):
         with single_blas_thread():  # many small products: threads would wait for each other
             found = joint_loop(standard, family, np.arange(rows.n_features), self._settings())
         answer = found.answer
-        self._scale, self._partition = scale, answer.partition
+        self._scale = scale
+        self._memberships = partial(membership, partition=answer.partition)
         self.support_ = answer.fit.support & ~scale.constant
         self.gates_ = np.where(scale.constant, 0.0, answer.fit.gates)
         self.objective_ = answer.fit.objective
@@ -142,42 +138,11 @@ class _HRM(BaseEstimator, ABC):
         self._keep(scale.coef(coef), scale.intercept(coef, intercept))
         self._environment_proba = None
         if isinstance(rows, ArrayBlocks):
-            self._environment_proba = self._memberships(standard)
+            self._environment_proba = standard.collect(self._memberships)
         if self.verbose:
             for record in self.history_:
                 print(record)
         return self
-
-    def predict_environment_proba(self, X: Any, y: Any = None) -> FloatArray:
-        """(n, K) probability that each row belongs to each environment of the answer."""
-        check_is_fitted(self, "support_")
-        rows = as_blocks(self, X, y, labels=is_classifier(self), reset=False)
-        if is_classifier(self):
-            rows = rows.encoded(self.classes_)
-        return self._memberships(rows.standardised(self._scale.centre, self._scale.divisor))
-
-    def predict_environments(self, X: Any, y: Any = None) -> IntArray:
-        """(n,) environment each row most probably belongs to."""
-        return self.predict_environment_proba(X, y).argmax(axis=1)
-
-    @property
-    def environment_proba_(self) -> FloatArray:
-        """(n, K) probability that each training row belongs to each environment."""
-        check_is_fitted(self, "support_")
-        if self._environment_proba is None:
-            raise AttributeError(
-                "environment_proba_ and environments_ are not held for rows out of core; "
-                "call predict_environments(X, y) on the rows of interest."
-            )
-        return self._environment_proba
-
-    @property
-    def environments_(self) -> IntArray:
-        """(n,) environment of each training row: the most probable one."""
-        return self.environment_proba_.argmax(axis=1)
-
-    def _memberships(self, standard: Blocks) -> FloatArray:
-        return standard.collect(partial(membership, partition=self._partition))
 
     def _settings(self) -> LoopSettings:
         def given(value: Any, otherwise: Any = None) -> Any:
@@ -192,13 +157,8 @@ class _HRM(BaseEstimator, ABC):
             assignment=self.assignment,
             max_rounds=self.max_rounds,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            run=workers(self.n_jobs),
+            run=runner(self.n_jobs, prefer="threads"),
         )
-
-    def _predicted(self, X: Any) -> FloatArray:
-        """(n, 1) numbers, or (n, C) probabilities."""
-        check_is_fitted(self, "support_")
-        return by_features(self, X, partial(_predicted, predictor=self.predictor_))
 
     @abstractmethod
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
@@ -209,7 +169,7 @@ class _HRM(BaseEstimator, ABC):
         """Set ``coef_``, ``intercept_`` and ``predictor_``."""
 
 
-class HRMRegressor(RegressorMixin, _HRM):
+class HRMRegressor(LinearRegressor, _HRM):
     """Heterogeneous risk minimisation (Liu et al., ICML 2021), for numbers.
 
     Environments are found in the rows by a mixture of regressions of y on the variant columns
@@ -282,19 +242,8 @@ class HRMRegressor(RegressorMixin, _HRM):
     array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
     """
 
-    def predict(self, X: Any) -> FloatArray:
-        """(n,) predictions."""
-        return self._predicted(X)[:, 0]
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        return check_regression_rows(self, X, y, sample_weight)
-
-    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
-        self.coef_, self.intercept_ = coef, float(intercept)
-        self.predictor_ = _predictor(coef[None], np.array([self.intercept_]), IDENTITY)
-
-
-class HRMClassifier(ClassifierMixin, _HRM):
+class HRMClassifier(LinearClassifier, _HRM):
     """Heterogeneous risk minimisation for labels, with a logistic model.
 
     Binary or multiclass, labels of any type. Parameters and attributes are those of
@@ -302,33 +251,6 @@ class HRMClassifier(ClassifierMixin, _HRM):
     ``coef_`` is (1, d) for two classes and (C, d) for more, as in scikit-learn. Gates are searched
     on the log loss to second order about the fit over all rows.
     """
-
-    def predict(self, X: Any) -> np.ndarray:
-        """(n,) labels."""
-        check_is_fitted(self, "support_")
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """(n, C) probabilities of the classes."""
-        return self._predicted(X)
-
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        return check_classification_rows(self, X, y, sample_weight)
-
-    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
-        self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
-        scores, shift = self.coef_, self.intercept_
-        if len(scores) == 1:  # the first of two classes is the reference
-            scores, shift = np.vstack([0 * scores, scores]), np.append(0.0, shift)
-        self.predictor_ = _predictor(scores, shift, SOFTMAX)
-
-
-def _predictor(coef: FloatArray, intercept: FloatArray, link: str) -> Predictor:
-    return single(LinearPart(coef.T.copy(), intercept, np.zeros(len(intercept))), link=link)
-
-
-def _predicted(X: FloatArray, predictor: Predictor) -> FloatArray:
-    return predictor.predict(Inputs(X))
 
 
 def _history(found: LoopResult) -> list[RoundRecord]:

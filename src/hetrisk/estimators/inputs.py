@@ -45,7 +45,6 @@ def as_blocks(
     labels: bool = False,
     reset: bool = True,
     min_rows: int = 1,
-    finite: bool = True,
 ) -> Blocks:
     """Check the rows given to ``estimator`` and return them as blocks.
 
@@ -61,8 +60,6 @@ def as_blocks(
     labels : the target holds class labels.
     reset : at fit time; False at prediction.
     min_rows : fewest rows accepted.
-    finite : refuse features in memory that are missing or infinite; False where the caller will
-        (`refuse_infinite`), unless a pass that is made anyway shows that none is.
     """
     if is_out_of_core(X):
         source = _scaled(blocks.as_blocks(X, y, sample_weight, environments))
@@ -79,7 +76,7 @@ def as_blocks(
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    X = encoded(estimator, X, reset=reset)
+    X = encoded(X)
     # Single precision stays as it is: blocks are converted one by one, the table never.
     dtypes = [np.float64, np.float32]
     X = validate_data(
@@ -90,8 +87,7 @@ def as_blocks(
         ensure_min_samples=min_rows,
         ensure_all_finite=False,
     )
-    if finite:
-        refuse_infinite(estimator, X)
+    _refuse_infinite(estimator, X)
     y = _labels(y) if labels else _numbers(y)
     check_consistent_length(X, y)
     weight = None
@@ -127,7 +123,7 @@ def by_features(
     """
     check_is_fitted(estimator)
     if not is_out_of_core(X):
-        X = completed(estimator, encoded(estimator, X, reset=False))
+        X = completed(estimator, encoded(X))
         return function(validate_data(estimator, X, reset=False, dtype=np.float64))
     source = blocks.as_blocks(X).without_target()
     _learn_columns(estimator, source, reset=False)
@@ -138,7 +134,7 @@ def _of_features(rows: Rows, function: Callable[[FloatArray], np.ndarray]) -> np
     return function(rows.X)
 
 
-def refuse_infinite(estimator: BaseEstimator, X: np.ndarray) -> None:
+def _refuse_infinite(estimator: BaseEstimator, X: np.ndarray) -> None:
     """Refuse features that are missing or infinite, as `validate_data` would."""
     # One pass on two threads; only where a sum is no number is every entry looked at.
     with np.errstate(over="ignore", invalid="ignore"):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.extmath import softmax
-from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.environment_fits import environment_fits, instability
@@ -25,14 +22,8 @@ from hetrisk.core.paper.prediction import (
     refit,
     settled_on_labels,
 )
-from hetrisk.estimators.checks import (
-    check_classification_rows,
-    check_environments,
-    check_regression_rows,
-    feature_gates,
-)
-from hetrisk.estimators.frames import feature_groups
-from hetrisk.estimators.inputs import by_features
+from hetrisk.estimators.checks import check_environments, feature_gates
+from hetrisk.estimators.linear import LinearClassifier, LinearRegressor
 from hetrisk.estimators.scales import measure_scale
 
 __all__ = ["InvariantClassifier", "InvariantRegressor"]
@@ -91,7 +82,7 @@ class _Invariant(BaseEstimator, ABC):
         self.environment_names_ = rows.environment_labels if names is None else names
         scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
         standard = rows.standardised(scale.centre, scale.divisor)
-        groups = feature_gates(feature_groups(self), rows.n_features, scale.constant)
+        groups = feature_gates(self.feature_groups, rows.n_features, scale.constant)
         problem, moments = environment_problem(
             standard, family, groups, None, self.gate_noise, self.penalty
         )
@@ -115,10 +106,6 @@ class _Invariant(BaseEstimator, ABC):
         self._keep(scale.coef(coef), scale.intercept(coef, intercept))
         return self
 
-    def _scores(self, X: Any) -> FloatArray:
-        check_is_fitted(self, "support_")
-        return by_features(self, X, partial(_line, coef=self.coef_, intercept=self.intercept_))
-
     @abstractmethod
     def _check(
         self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None
@@ -127,10 +114,10 @@ class _Invariant(BaseEstimator, ABC):
 
     @abstractmethod
     def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
-        """Set ``coef_`` and ``intercept_`` in scikit-learn's shapes."""
+        """Set ``coef_``, ``intercept_`` and ``predictor_``."""
 
 
-class InvariantRegressor(RegressorMixin, _Invariant):
+class InvariantRegressor(LinearRegressor, _Invariant):
     """Least squares on the features that predict alike in every known environment.
 
     Parameters
@@ -165,49 +152,14 @@ class InvariantRegressor(RegressorMixin, _Invariant):
     array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
     """
 
-    def predict(self, X: Any) -> FloatArray:
-        """(n,) predictions."""
-        return self._scores(X)
 
-    def _check(
-        self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None
-    ) -> tuple[Blocks, Family]:
-        return check_regression_rows(self, X, y, sample_weight, environments)
-
-    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
-        self.coef_, self.intercept_ = coef, float(intercept)
-
-
-class InvariantClassifier(ClassifierMixin, _Invariant):
+class InvariantClassifier(LinearClassifier, _Invariant):
     """Logistic regression on the features that predict alike in every known environment.
 
     Parameters and attributes are those of `InvariantRegressor`, and ``classes_``. Binary or
     multiclass, labels of any type; ``gate_penalty`` is in units of the mean log loss.
     """
 
-    def predict(self, X: Any) -> np.ndarray:
-        """(n,) labels."""
-        check_is_fitted(self, "support_")
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """(n, C) probabilities of the classes."""
-        eta = self._scores(X)
-        return softmax(eta if len(self.classes_) > 2 else np.hstack([0 * eta, eta]))
-
-    def _check(
-        self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None
-    ) -> tuple[Blocks, Family]:
-        return check_classification_rows(self, X, y, sample_weight, environments)
-
-    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
-        self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
-
 
 def _given(value: Any) -> Any:
     return None if value == "auto" else value
-
-
-def _line(X: FloatArray, coef: FloatArray, intercept: Any) -> FloatArray:
-    line: FloatArray = X @ coef.T + intercept
-    return line

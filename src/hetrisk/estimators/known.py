@@ -18,7 +18,7 @@ from hetrisk.blocks.labels import check_shares, in_numpy, name_of, quoted, shown
 from hetrisk.columns.dates import are_dates, days, plain
 from hetrisk.core.environments.content import sampled
 from hetrisk.core.environments.levels import MOST_ORDERED, Levels
-from hetrisk.core.numerics.rows import FloatArray, Rows
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.result import SideColumn
 from hetrisk.estimators.memberships import check_length
 
@@ -140,14 +140,3 @@ def _side(rows: Blocks, column: SideColumn) -> Levels:
     edges = _edges(value)
     dates = column.kind == "date"
     return Levels(column.name, tuple(_spans(value, edges, dates)), True, column.position, edges)
-
-
-def total_weight(rows: Blocks) -> float:
-    """Weight of all rows."""
-    if isinstance(rows, ArrayBlocks) and rows.weight is None:
-        return float(rows.n_rows)
-    return float(rows.sum(_weight))
-
-
-def _weight(rows: Rows) -> float:
-    return float(rows.weight.sum())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.tables.encoding import Encoding
 from hetrisk.tables.target import Target
+from hetrisk.tables.weights import read_weights
 
 
 def table_blocks(
@@ -20,7 +20,7 @@ def table_blocks(
     encoding: Encoding,
     target: Target,
     *,
-    aside: Mapping[str, Callable[[pd.Series], np.ndarray]] | None = None,
+    aside: Mapping[str, Callable[[pd.Series], np.ndarray]],
     weight: str | None = None,
 ) -> Blocks:
     """Return the rows of Parquet files as an encoding reads them.
@@ -34,31 +34,19 @@ def table_blocks(
         environments.
     weight : the column of weights.
     """
-    from hetrisk.blocks.encoded import EncodedBlocks, ReadColumn
-    from hetrisk.blocks.encoded import Encoding as BlockEncoding
+    from hetrisk.blocks.encoded import EncodedBlocks
 
-    whole = BlockEncoding(
-        columns=tuple(column.name for column in encoding.columns),
-        feature_names=encoding.feature_names,
-        features=_Features(encoding),
-        target=ReadColumn(target.name, target.read),
-        aside=tuple(ReadColumn(name, read) for name, read in (aside or {}).items()),
-        weight=None if weight is None else ReadColumn(weight, _weights),
+    return EncodedBlocks(
+        path,
+        target.name,
+        tuple(column.name for column in encoding.columns),
+        encoding.feature_names,
+        encode=lambda frame: encoding.encode(frame)[0],
+        readers={**aside, target.name: target.read, **({weight: _weights} if weight else {})},
+        aside=tuple(aside),
+        weight=weight,
     )
-    return EncodedBlocks(path, whole)
-
-
-@dataclass(frozen=True)
-class _Features:
-    """The encoding as a function; a value, so that it can be sent to workers."""
-
-    encoding: Encoding
-
-    def __call__(self, frame: pd.DataFrame) -> FloatArray:
-        return self.encoding.encode(frame)[0]
 
 
 def _weights(column: pd.Series) -> FloatArray:
-    from hetrisk.tables.weights import read_weights
-
     return read_weights(column.to_frame(), str(column.name))

@@ -27,44 +27,32 @@ def memberships(
     shares : (n, K).
     names : (K,) the labels in the order of the columns; None where responsibilities were given.
     """
-    given = one_column(np.asarray(environments))
-    if n_rows is not None:
-        check_length("environments", given, n_rows)
-    if given.ndim == 2:
-        return check_shares(given), None
-    check_named(given)
-    names, codes = _distinct(given)
-    return np.eye(len(names))[codes], names
-
-
-def one_column(given: np.ndarray) -> np.ndarray:
-    """Labels (n,), also where they are one column, or else (n, K) responsibilities."""
+    given = np.asarray(environments)
     if given.ndim not in (1, 2):
         raise ValueError(
             "environments must be a label per row (n,) or responsibilities (n, K); got an array "
             f"with {given.ndim} dimensions."
         )
-    return given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if n_rows is not None:
+        check_length("environments", given, n_rows)
+    if given.ndim == 2:
+        return check_shares(given), None
+    missing = np.flatnonzero(pd.isna(given))
+    if len(missing):
+        raise ValueError(
+            f"environments must name every row; {len(missing)} of {len(given)} are missing, the "
+            f"first in row {missing[0]}."
+        )
+    try:
+        names, codes = np.unique(given, return_inverse=True)
+    except TypeError:  # labels of several types have no order but that of their names
+        names, codes = np.unique(given.astype(str), return_inverse=True)
+    return np.eye(len(names))[codes], names
 
 
 def check_length(name: str, given: Any, n_rows: int) -> None:
     """Refuse what is not one a row."""
     if len(given) != n_rows:
         raise ValueError(f"{name} must have length n_samples={n_rows}; got {len(given)}.")
-
-
-def check_named(labels: Any, instead: str = "") -> None:
-    """Refuse rows without a label; ``instead`` says what the user may do about them."""
-    missing = np.flatnonzero(pd.isna(labels))
-    if len(missing):
-        raise ValueError(
-            f"environments must name every row; {len(missing)} of {len(labels)} are missing, the "
-            f"first in row {missing[0]}.{instead}"
-        )
-
-
-def _distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        return np.unique(labels, return_inverse=True)
-    except TypeError:  # labels of several types have no order but that of their names
-        return np.unique(labels.astype(str), return_inverse=True)

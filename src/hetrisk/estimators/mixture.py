@@ -198,7 +198,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if y is None and not is_out_of_core(X):
-            X = encoded(self, X, reset=False)
+            X = encoded(X)
             X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
             return np.tile(self.weights_, (len(X), 1))
         rows = self._check_rows(X, y)

@@ -1,4 +1,4 @@
-"""Many independent fits, one after another or on several processes, with progress."""
+"""Many independent fits, one after another or in parallel, with progress."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 
 def runner(
-    n_jobs: int | None, verbose: int
+    n_jobs: int | None, verbose: int = 0, prefer: str = "processes"
 ) -> Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]:
-    """Return what applies a function to tasks, and says with ``verbose`` how long it will take."""
+    """Return what applies a function to tasks, and says with ``verbose`` how long it will take.
+
+    ``prefer`` is "processes" or "threads".
+    """
 
     def run(function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
         tasks = list(tasks)
@@ -21,7 +24,7 @@ def runner(
         if effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
             answers = map(function, tasks)
         else:
-            workers = Parallel(n_jobs=n_jobs, return_as="generator")
+            workers = Parallel(n_jobs=n_jobs, return_as="generator", prefer=prefer)
             answers = workers(delayed(function)(task) for task in tasks)
         found = []
         for answer in answers:

@@ -54,18 +54,12 @@ class Scale:
         return moved - self.coef(coef) @ self.centre[:-1]
 
 
-def measure_scale(
-    rows: Blocks,
-    family: Family,
-    names: Sequence[str] | None = None,
-    known: ColumnSpread | None = None,
-) -> Scale:
+def measure_scale(rows: Blocks, family: Family, names: Sequence[str] | None = None) -> Scale:
     """Mean and standard deviation of every column, in one pass over the rows.
 
-    ``names`` are those of the features, for messages; by default the ones the rows know. ``known``
-    is the spread of the columns, where the rows have been passed over already.
+    ``names`` are those of the features, for messages; by default the ones the rows know.
     """
-    scale = scale_of(rows.sum(column_spread) if known is None else known)
+    scale = scale_of(rows.sum(column_spread))
     scale.centre[-1], scale.spread[-1] = family.standardised(scale.centre[-1], scale.spread[-1])
     _refuse_extremes(scale, rows.feature_names if names is None else names)
     return scale

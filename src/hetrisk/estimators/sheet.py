@@ -18,6 +18,7 @@ from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.tables import TableEncoder
+from hetrisk.tables.frames import as_pandas, is_frame
 from hetrisk.tables.time import TimeColumn, read_environment, read_time
 
 LARGEST = 1e100  # of numbers: squares of larger ones overflow
@@ -55,7 +56,7 @@ class Sheet(ABC):
             from hetrisk.estimators.blocksheet import BlockSheet
 
             kind = BlockSheet
-        elif _is_frame(X):
+        elif is_frame(X):
             kind = _FrameSheet
         elif (time is not None or environment is not None) and _holds_words(X):
             return _WordSheet(time, environment)
@@ -143,7 +144,6 @@ class _ArraySheet(Sheet):
     """A numpy array of numbers; columns by position."""
 
     def source(self, model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int]:
-        """See `Sheet.source`."""
         if y is None:
             raise ValueError(
                 f"{type(model).__name__} requires y to be passed, but the target y is None."
@@ -164,7 +164,6 @@ class _ArraySheet(Sheet):
         return self._blocks(features, codes, sample_weight, time, level)
 
     def inputs(self, model: Any, X: Any, needs_time: bool) -> Inputs:
-        """See `Sheet.inputs`."""
         X = validate_data(model, X, dtype=np.float64, reset=False)
         time = level = None
         if self.time_column is not None:
@@ -198,12 +197,11 @@ class _FrameSheet(Sheet):
     """A pandas or polars frame; columns by name or position; an encoder of its own."""
 
     def source(self, model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int]:
-        """See `Sheet.source`."""
         if y is None:
             raise ValueError(
                 f"{type(model).__name__} requires y to be passed, but the target y is None."
             )
-        frame = _as_pandas(X)
+        frame = as_pandas(X).reset_index(drop=True)
         codes = model._codes(y)
         if len(codes) != len(frame):
             raise ValueError(
@@ -229,7 +227,6 @@ class _FrameSheet(Sheet):
         return self._blocks(numbers, codes, sample_weight, time, level)
 
     def inputs(self, model: Any, X: Any, needs_time: bool) -> Inputs:
-        """See `Sheet.inputs`."""
         frame = self._frame(X)
         time = level = None
         if self.time_name is not None and self.time_name in frame:
@@ -247,8 +244,8 @@ class _FrameSheet(Sheet):
         return Inputs(numbers, time, level)
 
     def _frame(self, X: Any) -> pd.DataFrame:
-        if _is_frame(X):
-            frame = _as_pandas(X)
+        if is_frame(X):
+            frame = as_pandas(X).reset_index(drop=True)
             return frame.set_axis([str(c) for c in frame.columns], axis=1)
         array = check_array(X, dtype=None, ensure_all_finite=False)
         if array.shape[1] != self.n_columns:
@@ -275,7 +272,6 @@ class _WordSheet(_FrameSheet):
     """An array that holds words: a frame without names, its columns called by position."""
 
     def source(self, model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int]:
-        """See `Sheet.source`."""
         frame = pd.DataFrame(np.asarray(X)).infer_objects()
         found = super().source(model, frame, y, sample_weight)
         self.feature_names_of_array, self.feature_names = self.feature_names, None
@@ -315,16 +311,6 @@ def check_weight(weight: Any, n: int) -> FloatArray:
         return array
     mean = float((array / largest).mean()) * largest
     return array if mean >= 1.0 - 1e-12 else (array / largest) / (array / largest).mean()
-
-
-def _is_frame(X: Any) -> bool:
-    return type(X).__name__ == "DataFrame"
-
-
-def _as_pandas(X: Any) -> pd.DataFrame:
-    from hetrisk.tables.frames import as_pandas
-
-    return as_pandas(X).reset_index(drop=True)
 
 
 def _holds_words(X: Any) -> bool:

@@ -15,11 +15,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
-    ClassifierMixin,
-    RegressorMixin,
     TransformerMixin,
     _fit_context,
-    is_classifier,
 )
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -31,31 +28,32 @@ from hetrisk.blocks import as_blocks as as_far_blocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.environments.memberships import Memberships
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.predictor import IDENTITY, SOFTMAX, Inputs, LinearPart, Predictor, single
+from hetrisk.core.numerics.rows import BoolArray, FloatArray
+from hetrisk.core.predictor import Predictor
 from hetrisk.core.records import Records
 from hetrisk.core.result import ColumnEvidence
 from hetrisk.core.stable.inferred import search_inferred
 from hetrisk.core.stable.search import Found, Question, search_known
-from hetrisk.estimators.checks import (
-    check_classification_rows,
-    check_regression_rows,
-    feature_gates,
+from hetrisk.estimators.checks import feature_gates
+from hetrisk.estimators.final import (
+    FINAL_ROWS,
+    fit_estimator,
+    line_of_sums,
+    plain_fit,
+    total_weight,
 )
-from hetrisk.estimators.final import FINAL_ROWS, fit_estimator, line_of_sums, plain_fit
-from hetrisk.estimators.inputs import as_blocks, by_features
+from hetrisk.estimators.inputs import by_features
 from hetrisk.estimators.keep import kept_columns
-from hetrisk.estimators.known import known_environments, total_weight
+from hetrisk.estimators.known import known_environments
+from hetrisk.estimators.linear import LinearClassifier, LinearRegressor, WithEnvironments
 from hetrisk.estimators.scales import Scale, measure_scale
 
 __all__ = ["StableClassifier", "StableRegressor", "StableSelector"]
 
 
-class _Stable(BaseEstimator, ABC):
+class _Stable(WithEnvironments, ABC):
     """What regression and classification share."""
 
-    coef_: Any
-    intercept_: Any
     predictor_: Predictor | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -117,39 +115,6 @@ class _Stable(BaseEstimator, ABC):
             print(f"{type(self).__name__}: {self.verdict_}. {self.verdict_reason_}")
         return self
 
-    def predict_environment_proba(self, X: Any, y: Any = None) -> FloatArray:
-        """(n, K) probability that rows belong to each environment, by how y answers to X."""
-        check_is_fitted(self, "support_")
-        rows = as_blocks(self, X, y, labels=is_classifier(self), reset=False)
-        if is_classifier(self):
-            rows = rows.encoded(self.classes_)
-        standard = rows.standardised(self._scale.centre, self._scale.divisor)
-        return standard.collect(self._memberships)
-
-    def predict_environments(self, X: Any, y: Any = None) -> IntArray:
-        """(n,) environment each row most probably belongs to."""
-        return self.predict_environment_proba(X, y).argmax(axis=1)
-
-    @property
-    def environment_proba_(self) -> FloatArray:
-        """(n, K) probability that each training row belongs to each environment."""
-        check_is_fitted(self, "support_")
-        if self._environment_proba is None:
-            raise AttributeError(
-                "environment_proba_ and environments_ are not held for rows out of core; "
-                "call predict_environments(X, y) on the rows of interest."
-            )
-        if self._environment_proba.ndim == 2:
-            return self._environment_proba
-        codes = self._environment_proba.astype(np.int64)
-        return np.eye(self._n_environments + 1)[codes][:, : self._n_environments]
-
-    @property
-    def environments_(self) -> IntArray:
-        """(n,) environment of each training row: the most probable one; -1 for none."""
-        share = self.environment_proba_
-        return np.where(share.sum(axis=1) > 0, share.argmax(axis=1), -1)
-
     def _question(self, d: int, scale: Scale) -> Question:
         names = getattr(self, "feature_names_in_", None)
         shown = tuple(f"x{j}" for j in range(d)) if names is None else tuple(map(str, names))
@@ -176,7 +141,7 @@ class _Stable(BaseEstimator, ABC):
         if self.final_estimator is None:
             line = line_of_sums(found.sums, self.support_, weight) if family.closed_form else None
             coef, intercept = line or plain_fit(standard, family, self.support_)
-            self._keep_line(self._scale.coef(coef), self._scale.intercept(coef, intercept))
+            self._keep(self._scale.coef(coef), self._scale.intercept(coef, intercept))
             self.final_estimator_ = None
             return
         held = isinstance(rows, ArrayBlocks)
@@ -193,11 +158,6 @@ class _Stable(BaseEstimator, ABC):
         self._n_environments, self._environment_proba = len(found.sums), None
         if isinstance(rows, ArrayBlocks):
             self._environment_proba = standard.collect(found.membership)
-
-    def _predicted(self, X: Any) -> FloatArray:
-        """(n, 1) numbers, or (n, C) probabilities."""
-        check_is_fitted(self, "support_")
-        return by_features(self, X, partial(_predicted, predictor=self.predictor_))
 
     def _of_final(self, X: Any, method: str) -> np.ndarray:
         check_is_fitted(self, "support_")
@@ -216,11 +176,11 @@ class _Stable(BaseEstimator, ABC):
         """Rows in blocks, and the family of their target."""
 
     @abstractmethod
-    def _keep_line(self, coef: FloatArray, intercept: FloatArray) -> None:
+    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
         """Set ``coef_``, ``intercept_`` and ``predictor_``."""
 
 
-class StableRegressor(RegressorMixin, _Stable):
+class StableRegressor(LinearRegressor, _Stable):
     """Least squares on the columns whose relation to y is the same in all environments.
 
     Parameters
@@ -276,17 +236,10 @@ class StableRegressor(RegressorMixin, _Stable):
         """(n,) predictions."""
         if self.final_estimator is not None:
             return self._of_final(X, "predict")
-        return self._predicted(X)[:, 0]
-
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        return check_regression_rows(self, X, y, sample_weight)
-
-    def _keep_line(self, coef: FloatArray, intercept: FloatArray) -> None:
-        self.coef_, self.intercept_ = coef, float(intercept)
-        self.predictor_ = _predictor(coef[None], np.array([self.intercept_]), IDENTITY)
+        return super().predict(X)
 
 
-class StableClassifier(ClassifierMixin, _Stable):
+class StableClassifier(LinearClassifier, _Stable):
     """Logistic regression on the columns whose relation to the label is the same everywhere.
 
     Binary or multiclass, labels of any type. Parameters and attributes are those of
@@ -322,30 +275,19 @@ class StableClassifier(ClassifierMixin, _Stable):
         """(n,) labels."""
         if self.final_estimator is not None:
             return self._of_final(X, "predict")
-        check_is_fitted(self, "support_")
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return super().predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """(n, C) probabilities of the classes."""
         if self.final_estimator is not None:
             return self._of_final(X, "predict_proba")
-        return self._predicted(X)
-
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        return check_classification_rows(self, X, y, sample_weight)
+        return super().predict_proba(X)
 
     def _copies(self) -> bool:
         return self.assume_label_copies
 
     def _labels(self, y: FloatArray) -> np.ndarray:
         return self.classes_[y.astype(int)]
-
-    def _keep_line(self, coef: FloatArray, intercept: FloatArray) -> None:
-        self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
-        scores, shift = self.coef_, self.intercept_
-        if len(scores) == 1:  # the first of two classes is the reference
-            scores, shift = np.vstack([0 * scores, scores]), np.append(0.0, shift)
-        self.predictor_ = _predictor(scores, shift, SOFTMAX)
 
 
 TASKS: dict[str, type[_Stable]] = {
@@ -433,15 +375,6 @@ _SHARED = (
     "sources_",
     "stability_",
 )
-
-
-def _predictor(coef: FloatArray, intercept: FloatArray, link: str) -> Predictor:
-    return single(LinearPart(coef.T.copy(), intercept, np.zeros(len(intercept))), link=link)
-
-
-def _predicted(X: FloatArray, predictor: Predictor | None) -> FloatArray:
-    assert predictor is not None  # asked for only where no estimator of the user's was chosen
-    return predictor.predict(Inputs(X))
 
 
 def _selected(X: FloatArray, function: Any, support: BoolArray) -> np.ndarray:

@@ -36,7 +36,6 @@ class Trees(Candidate):
     needs_rows = True
 
     def fit(self, training: Training) -> tuple[Part, ...]:
-        """See `Candidate.fit`."""
         rows = training.rows
         if training.n_outputs == 1:
             return (grow(rows.X, rows.y, rows.weight, rows.columns),)
@@ -52,7 +51,6 @@ class TreesOnSplines(Candidate):
     first: ClassVar[type[Candidate]] = Splines
 
     def fit(self, training: Training) -> tuple[Part, ...]:
-        """See `Candidate.fit`."""
         rows = training.rows
         parts = self.first().fit(training)
         scores = np.sum([part.scores(rows.inputs) for part in parts], axis=0)

@@ -47,7 +47,6 @@ class CategoryColumn(Column):
 
     @property
     def missing_words(self) -> frozenset[str]:
-        """The usual words, but for those that are levels."""
         return MISSING - {level.lower() for level in self.levels}
 
     @property
@@ -63,7 +62,6 @@ class CategoryColumn(Column):
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the encoded features: ``column=level``."""
         names = self._all_names
         return [names[j] for j in self._used]
 
@@ -125,7 +123,6 @@ class CategoryColumn(Column):
         return notes
 
     def to_record(self) -> dict[str, Any]:
-        """Return the column as plain values."""
         return {
             "kind": self.kind,
             "name": self.name,

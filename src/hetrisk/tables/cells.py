@@ -139,12 +139,10 @@ class TextCells(Cells):
 
     @property
     def missing(self) -> BoolArray:
-        """Which cells hold nothing."""
         return self.codes < 0
 
     @property
     def is_text(self) -> bool:
-        """Text by definition."""
         return True
 
     @cached_property
@@ -153,7 +151,6 @@ class TextCells(Cells):
         return notation_of(self.values, self.decimal)
 
     def with_decimal(self, decimal: str) -> TextCells:
-        """Return the same cells, told the decimal mark; as they are, where they show one."""
         if not self.reading.open:
             return self
         marked = copy(self)
@@ -178,7 +175,6 @@ class TextCells(Cells):
         return self._spread(_finite(notation.numbers(self.values)))
 
     def hours(self) -> FloatArray:
-        """Each distinct value read once as a time of day."""
         return self._spread(np.asarray([clock(text) for text in self.values], dtype=float))
 
     def levels(self) -> tuple[IntArray, list[str]]:
@@ -195,7 +191,6 @@ class TextCells(Cells):
         return np.asarray(recode, dtype=np.int64)[self.codes], list(index)
 
     def days(self, form: str) -> FloatArray:
-        """Each distinct value read once in the given format."""
         return self._spread(text_days(self.values, form))
 
     def _spread(self, per_value: FloatArray) -> FloatArray:
@@ -222,7 +217,6 @@ class NumberCells(_Measured):
     """Cells that arrived as numbers or booleans."""
 
     def numbers(self, notation: Notation | None = None) -> FloatArray:
-        """Return the numbers, NaN where not finite."""
         return _finite(self.values)
 
     @cached_property
@@ -246,7 +240,6 @@ class DateCells(_Measured):
 
     @property
     def is_dates(self) -> bool:
-        """Dates by definition."""
         return True
 
     def numbers(self, notation: Notation | None = None) -> FloatArray:
@@ -254,7 +247,6 @@ class DateCells(_Measured):
         return np.full(len(self), np.nan)
 
     def levels(self) -> tuple[IntArray, list[str]]:
-        """Return each distinct day, spelled as a date."""
         codes, distinct = pd.factorize(self.values, use_na_sentinel=True)
         moments = (np.asarray(distinct) * 86_400e6).round().astype("datetime64[us]")
         return codes.astype(np.int64), [iso(pd.Timestamp(moment)) for moment in moments]

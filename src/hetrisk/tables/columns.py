@@ -121,7 +121,6 @@ class _Measured(Column):
 
     @property
     def feature_names(self) -> list[str]:
-        """The column, and where it was missing."""
         return [self.name, f"{self.name}={ABSENT}"] if self.gaps else [self.name]
 
     @property
@@ -134,7 +133,6 @@ class _Measured(Column):
         """One number a row, NaN where there is none."""
 
     def observed(self, cells: Cells) -> FloatArray:
-        """Return what was read, NaN where nothing could be."""
         return self.read(cells)[:, None]
 
     def encode(self, cells: Cells) -> tuple[FloatArray, list[Note]]:
@@ -166,7 +164,6 @@ class _Measured(Column):
         return text in self.excused
 
     def to_record(self) -> dict[str, Any]:
-        """Return the column as plain values."""
         return {
             "kind": self.kind,
             "name": self.name,
@@ -199,12 +196,10 @@ class NumberColumn(_Measured):
 
     @property
     def what(self) -> str:
-        """What a cell has to be."""
         like = self.notation.example
         return f"a number written like {quoted(like)}" if like else "a number"
 
     def read(self, cells: Cells) -> FloatArray:
-        """Return the cells as numbers, in the notation of the training rows."""
         return cells.numbers(self.notation)
 
     def _excuses(self, text: str) -> bool:
@@ -212,7 +207,6 @@ class NumberColumn(_Measured):
         return text in self.excused or self.notation.spells(text)
 
     def to_record(self) -> dict[str, Any]:
-        """Return the column as plain values."""
         marks = {"decimal": self.notation.decimal, "thousands": self.notation.thousands}
         return super().to_record() | marks | {"unit": self.notation.unit}
 
@@ -235,11 +229,9 @@ class ClockColumn(_Measured):
 
     @property
     def what(self) -> str:
-        """What a cell has to be."""
         return "a time of day"
 
     def read(self, cells: Cells) -> FloatArray:
-        """Return the cells in hours."""
         return cells.hours()
 
     @classmethod
@@ -262,7 +254,6 @@ class BooleanColumn(_Measured):
 
     @property
     def what(self) -> str:
-        """What a cell has to be."""
         return f"{quoted(self.words[0])} or {quoted(self.words[1])}"
 
     def read(self, cells: Cells) -> FloatArray:
@@ -272,7 +263,6 @@ class BooleanColumn(_Measured):
         return np.asarray([*(values.get(level.lower(), np.nan) for level in levels), np.nan])[codes]
 
     def to_record(self) -> dict[str, Any]:
-        """Return the column as plain values."""
         return super().to_record() | {"words": list(self.words)}
 
     @classmethod
@@ -297,15 +287,12 @@ class DateColumn(_Measured):
 
     @property
     def what(self) -> str:
-        """What a cell has to be."""
         return "a date in the same format"
 
     def read(self, cells: Cells) -> FloatArray:
-        """Return the cells as days since 1970-01-01."""
         return cells.days(self.form)
 
     def to_record(self) -> dict[str, Any]:
-        """Return the column as plain values."""
         return super().to_record() | {"form": self.form}
 
     @classmethod

@@ -107,15 +107,9 @@ def _rows_at(parts: list[ParquetPart], common: CommonSchema, positions: np.ndarr
     from hetrisk.columns import arrow
     from hetrisk.columns import parquet as files
 
-    found, start = [], 0
-    for part in parts:
-        within = positions[(positions >= start) & (positions < start + part.n_rows)] - start
-        ends = np.cumsum(part.group_rows)
-        groups = np.unique(np.searchsorted(ends, within, side="right")).tolist()
-        for row, batch in files.batches(part, common.schema.names, PIECE_ROWS, groups):
-            low, high = np.searchsorted(within, [row, row + batch.num_rows])
-            if high > low:
-                rows = pa.Table.from_batches([batch.take(pa.array(within[low:high] - row))])
-                found.append(common.conform(rows))
-        start += part.n_rows
+    found = []
+    for _, _, batch, index in files.chosen_batches(
+        parts, common.schema.names, PIECE_ROWS, positions
+    ):
+        found.append(common.conform(pa.Table.from_batches([batch.take(pa.array(index))])))
     return arrow.frame_of(pa.concat_tables(found))
