@@ -18,7 +18,7 @@ from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import Inputs, Predictor
 from hetrisk.tables import TableEncoder
-from hetrisk.tables.frames import as_pandas, is_frame
+from hetrisk.tables.frames import as_pandas
 from hetrisk.tables.time import TimeColumn, read_environment, read_time
 
 LARGEST = 1e100  # of numbers: squares of larger ones overflow
@@ -56,7 +56,7 @@ class Sheet(ABC):
             from hetrisk.estimators.blocksheet import BlockSheet
 
             kind = BlockSheet
-        elif is_frame(X):
+        elif _is_frame(X):
             kind = _FrameSheet
         elif (time is not None or environment is not None) and _holds_words(X):
             return _WordSheet(time, environment)
@@ -244,7 +244,7 @@ class _FrameSheet(Sheet):
         return Inputs(numbers, time, level)
 
     def _frame(self, X: Any) -> pd.DataFrame:
-        if is_frame(X):
+        if _is_frame(X):
             frame = as_pandas(X).reset_index(drop=True)
             return frame.set_axis([str(c) for c in frame.columns], axis=1)
         array = check_array(X, dtype=None, ensure_all_finite=False)
@@ -311,6 +311,10 @@ def check_weight(weight: Any, n: int) -> FloatArray:
         return array
     mean = float((array / largest).mean()) * largest
     return array if mean >= 1.0 - 1e-12 else (array / largest) / (array / largest).mean()
+
+
+def _is_frame(X: Any) -> bool:
+    return type(X).__name__ == "DataFrame"  # of a library that is not known: refused by name
 
 
 def _holds_words(X: Any) -> bool:
