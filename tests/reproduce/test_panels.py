@@ -137,4 +137,5 @@ def test_settings_shared_by_tables_are_run_once():
 def test_real_tasks_have_no_oracle():
     assert all(case.method != "oracle" for case in TARGETS["figure-house"].cases(10))
     assert {case.seed for case in TARGETS["figure-house"].cases(10)} == {0}
-    assert {case.seed for case in TARGETS["figure-income"].cases(10)} == set(range(10))
+    assert {case.seed for case in TARGETS["nonlinear"].cases(10)} == {0, 1, 2}
+    assert {case.seed for case in TARGETS["table1"].cases(10)} == set(range(10))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +15,6 @@ from hetrisk.reproduce.evaluation import DISTANCES
 from hetrisk.reproduce.methods import METHODS
 from hetrisk.reproduce.output import write_page, write_section
 from hetrisk.reproduce.records import Records, RecordsError
-from hetrisk.reproduce.request import check_names, check_request
 from hetrisk.reproduce.runner import run, run_with_progress
 from hetrisk.reproduce.targets import TARGETS
 
@@ -53,8 +52,11 @@ def reproduce(
     Path of the index page.
     """
     names = list(TARGETS) if "all" in targets else list(dict.fromkeys(targets))
-    check_names("targets", names, TARGETS)
-    check_request(seeds, methods, redo, METHODS)
+    _check_names("targets", names, TARGETS)
+    _check_names("methods", methods, METHODS)
+    _check_names("redo", redo, METHODS)
+    if seeds < 1:
+        raise ValueError(f"seeds must be at least 1; got {seeds}.")
     folder = Path(out)
     records = Records(folder / RECORDS)
     if redo:
@@ -69,6 +71,13 @@ def reproduce(
     if document is not None:
         write_document(Path(document), sections, found, seeds, folder)
     return page
+
+
+def _check_names(argument: str, given: Sequence[str], known: Mapping[str, object]) -> None:
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        options = ", ".join(known)
+        raise ValueError(f"{argument} must be among {options}; got {', '.join(unknown)}.")
 
 
 def _concerned(method: str, chosen: Sequence[str]) -> bool:

@@ -31,11 +31,13 @@ class Numbered:
         return f"{self.table}, {self.panel}, {self.column}"
 
 
-def filled_tables(records: Mapping[str, Record], n_seeds: int) -> dict[str, list[Filled]]:
-    """Return the three tables' panels, filled."""
+def filled_tables(
+    records: Mapping[str, Record], n_seeds: int, names: Sequence[str] = TABLES
+) -> dict[str, list[Filled]]:
+    """Return the panels of targets, filled; those of the three tables if none are named."""
     return {
         name: [fill(panel, records, TARGETS[name].seeds(n_seeds)) for panel in TARGETS[name].panels]
-        for name in TABLES
+        for name in names
     }
 
 
@@ -69,6 +71,16 @@ def overview(tables: Mapping[str, Sequence[Filled]]) -> list[list[str]]:
             exact = "" if hrm is None or hrm.exact is None else f"{hrm.exact}/{hrm.n_seeds}"
             numbers = [_mean_cell(row) for row in rows.values()]
             lines.append([f"{name}, {filled.panel.title}", *numbers, exact])
+    return lines
+
+
+def side_by_side(target: str, records: Mapping[str, Record], n_seeds: int) -> list[list[str]]:
+    """One line a method, one column a panel of the target: mean errors, heading first."""
+    panels = filled_tables(records, n_seeds, (target,))[target]
+    lines = [["method", *(filled.panel.title for filled in panels)]]
+    for method in dict.fromkeys(row.method for filled in panels for row in filled.rows):
+        rows = [filled.row(method) for filled in panels]
+        lines.append([METHODS[method].label, *(_mean_cell(row) for row in rows)])
     return lines
 
 

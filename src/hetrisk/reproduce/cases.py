@@ -30,12 +30,6 @@ class Case:
         """The case in one line: what makes two cases the same."""
         return json.dumps([self.task, dict(self.setting), self.seed, self.method], sort_keys=True)
 
-    @property
-    def name(self) -> str:
-        """The case as a person would write it."""
-        setting = ", ".join(f"{name}={value}" for name, value in self.setting)
-        return f"{self.task}({setting}), seed {self.seed}: {self.method}"
-
 
 def grid(
     task: str, settings: Sequence[Mapping[str, Any]], seeds: Iterable[int], methods: Iterable[str]

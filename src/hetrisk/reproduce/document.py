@@ -13,6 +13,7 @@ from hetrisk.reproduce.agreement import (
     filled_tables,
     hrm_agreement,
     overview,
+    side_by_side,
 )
 from hetrisk.reproduce.output import Section, timing_rows
 from hetrisk.reproduce.records import Record
@@ -45,6 +46,7 @@ def write_document(
     text = _template("paper.md").render(
         overview=markdown_table(overview(tables)),
         erm=erm_agreement(tables),
+        nonlinear=markdown_table(side_by_side("nonlinear", records, n_seeds)),
         hrm={name: found.split("\n")[0] for name, found in hrm.items()},
         figures=figures,
         titles={name: target.title for name, target in TARGETS.items()},

@@ -19,7 +19,7 @@ from hetrisk.metrics.errors import DEFAULT_LOSS, LOSSES
 from hetrisk.reproduce.cases import Case
 from hetrisk.reproduce.distances import measured_distances
 from hetrisk.reproduce.methods import METHODS
-from hetrisk.reproduce.records import FAILED, OK, REFUSED, NotApplicable, Record
+from hetrisk.reproduce.records import FAILED, OK, Record
 
 PACKAGES = ("hetrisk", "numpy", "scipy", "scikit-learn")
 DISTANCES = "distances"  # the method of the cases behind the Task2Vec figure
@@ -44,8 +44,6 @@ def recorded(case: Case, measure: Callable[[Case], dict[str, Any]]) -> Record:
         warnings.simplefilter("always")
         try:
             result = {"status": OK, **measure(case)}
-        except NotApplicable as error:
-            result = {"status": REFUSED, "reason": str(error)}
         except Exception as error:
             # A method that cannot run must not stop the others: its cell says why.
             result = {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}

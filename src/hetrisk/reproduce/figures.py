@@ -137,7 +137,7 @@ def car_figure(panels: Sequence[Filled], records: Sequence[Record]) -> Drawing:
         figure,
         "Car insurance: accuracy where sex correlates at r with the label (training) and at -r "
         "(testing). Pooled, the training rows are one distribution: the row that says "
-        "assume_label_copies rests on that assumption, and no other row does.",
+        f"assume_label_copies rests on that assumption, and no other row does. {_draws(panels)}",
     )
 
 
@@ -154,8 +154,15 @@ def income_figure(panels: Sequence[Filled], records: Sequence[Record]) -> Drawin
         axis.axvline(edge - 0.5, color="#cccccc", linewidth=0.8)
     _legend(figure, axis)
     return Drawing(
-        figure, "Income: misclassification rate in ten groups; the first two are trained on."
+        figure,
+        "Income: misclassification rate in ten groups; the first two are trained on. "
+        + _draws(panels),
     )
+
+
+def _draws(panels: Sequence[Filled]) -> str:
+    n = max(row.n_seeds for filled in panels for row in filled.rows)
+    return "One draw." if n == 1 else f"{n} draws."
 
 
 def house_figure(panels: Sequence[Filled], records: Sequence[Record]) -> Drawing:

@@ -23,6 +23,7 @@ from hetrisk.datasets.task import REGRESSION, ShiftTask
 from hetrisk.estimators.backtest import BacktestClassifier, BacktestRegressor
 from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 from hetrisk.estimators.stable import StableClassifier, StableRegressor
+from hetrisk.reproduce import nonlinear
 
 Build = Callable[[ShiftTask, int], Any]
 ROWS, LABELS, COLUMN = "rows", "labels", "column"  # what a method is given of the environments
@@ -30,6 +31,7 @@ SIMULATED = ("selection_bias", "anti_causal", "cats_and_dogs")
 TABLES = ("income", "house_price")
 CAR = "car_insurance"
 EVERYWHERE = (*SIMULATED, *TABLES, CAR)
+KERNEL = nonlinear.TASKS
 
 
 @dataclass(frozen=True)
@@ -119,13 +121,9 @@ def _hrm(task: ShiftTask, seed: int, **parameters: Any) -> Any:
     return kind(random_state=seed, **parameters)
 
 
-def _stable(task: ShiftTask, seed: int) -> Any:
+def _stable(task: ShiftTask, seed: int, **parameters: Any) -> Any:
     kind = StableRegressor if task.task_type == REGRESSION else StableClassifier
-    return kind(feature_groups=task.feature_groups)
-
-
-def _copies(task: ShiftTask, seed: int) -> Any:
-    return StableClassifier(feature_groups=task.feature_groups, assume_label_copies=True)
+    return kind(feature_groups=task.feature_groups, **parameters)
 
 
 def _trees(task: ShiftTask, seed: int) -> Any:
@@ -149,8 +147,8 @@ FIXED: dict[str, Any] = {"n_environments": 2, "invariance_penalty": 10.0, "gate_
 RELEASED: dict[str, Any] = {**FIXED, "n_environments": 3, "assignment": "hard"}
 
 METHODS: dict[str, Method] = {
-    "mean": Method("Constant", None, _mean),
-    "erm": Method("ERM", "ERM", _erm),
+    "mean": Method("Constant", None, _mean, tasks=(*EVERYWHERE, *KERNEL)),
+    "erm": Method("ERM", "ERM", _erm, tasks=(*EVERYWHERE, *KERNEL)),
     "dro": Method("DRO", "DRO", _dro),
     "eiil": Method("EIIL", "EIIL", partial(_baseline, name="eiil")),
     "irm": Method("IRM (labels)", "IRM (labels)", partial(_baseline, name="irm"), given=LABELS),
@@ -159,9 +157,18 @@ METHODS: dict[str, Method] = {
     "hrm-fixed": Method("HRM, fixed penalties, one run", "HRM", partial(_hrm, **FIXED)),
     "hrm": Method("HRM (default)", "HRM", _hrm),
     "stable": Method("Stable columns", "HRM", _stable),
-    "stable-copies": Method("Stable columns (assume_label_copies)", None, _copies, tasks=(CAR,)),
-    "trees": Method("Boosted trees", None, _trees, tasks=TABLES),
+    "stable-copies": Method(
+        *("Stable columns (assume_label_copies)", None, partial(_stable, assume_label_copies=True)),
+        tasks=(CAR,),
+    ),
+    "trees": Method("Boosted trees", None, _trees, tasks=(*TABLES, *KERNEL)),
     "backtest": Method("Backtest (labels)", None, _backtest, given=COLUMN, tasks=TABLES),
+    "kernel-erm": Method("Nystroem, ERM", None, nonlinear.kernel_erm, tasks=KERNEL),
+    "kernel-hrm": Method("Nystroem, HRMRegressor", None, nonlinear.kernel_hrm, tasks=KERNEL),
+    "directions": Method("Directions (labels)", None, nonlinear.directions, LABELS, tasks=KERNEL),
+    "kernel-directions": Method(
+        *("Nystroem, Directions (labels)", None, nonlinear.kernel_directions, LABELS), tasks=KERNEL
+    ),
     "oracle": Method("Oracle", None, _erm, features=_invariant, tasks=SIMULATED),
 }
 

@@ -18,11 +18,6 @@ from hetrisk.atomic import write_bytes
 
 Record = dict[str, Any]
 OK, FAILED = "ok", "failed"
-REFUSED = "refused"  # the method has no answer here and would have none if asked again
-
-
-class NotApplicable(Exception):
-    """A method does not apply to a task; the message says why."""
 
 
 class RecordsError(ValueError):

@@ -14,6 +14,7 @@ from hetrisk.reproduce.figures import (
     house_figure,
     income_figure,
 )
+from hetrisk.reproduce.nonlinear import CASES
 from hetrisk.reproduce.panels import Filled, Panel
 from hetrisk.reproduce.paper import environment_numbers, spread_numbers
 from hetrisk.reproduce.records import Record
@@ -32,18 +33,18 @@ class Target:
     panels : its tables.
     draw : makes its figure from the filled panels and the records of ``extra``; None for a table.
     extra : cases that are not in any panel, as (task, setting, method).
-    one_draw : whether the task draws nothing, so that one seed is all there is.
+    most : draws at most: one where nothing is drawn, or where one takes minutes.
     """
 
     title: str
     panels: tuple[Panel, ...] = ()
     draw: Draw | None = None
     extra: tuple[tuple[str, Mapping[str, object], str], ...] = ()
-    one_draw: bool = False
+    most: int | None = None
 
     def seeds(self, n_seeds: int) -> range:
         """Return the seeds to run."""
-        return range(1 if self.one_draw else n_seeds)
+        return range(n_seeds if self.most is None else min(n_seeds, self.most))
 
     def extra_cases(self, n_seeds: int) -> list[Case]:
         """Return the cases outside the panels."""
@@ -124,16 +125,23 @@ TARGETS: dict[str, Target] = {
         "Figure: car insurance (error rate; sex and label correlate at r in training, -r in tests)",
         tuple(Panel(f"r = {r}", "car_insurance", {"r": r}, "train and test") for r in STRENGTHS),
         car_figure,
+        most=1,
     ),
     "figure-income": Target(
         "Figure: income (error rate in ten groups; trained on two)",
         (Panel("Income", "income", {}, "all"),),
         income_figure,
+        most=1,
     ),
     "figure-house": Target(
         "Figure: house prices (RMSE in standard deviations of the first period's log price)",
         (Panel("House prices", "house_price", {}, "all"),),
         house_figure,
-        one_draw=True,
+        most=1,
+    ),
+    "nonlinear": Target(
+        "Nonlinear: the cases of Kernelized HRM (error rate, or RMSE, over the test environments)",
+        tuple(Panel(title, *case, "spread") for title, case in CASES.items()),
+        most=3,
     ),
 }
