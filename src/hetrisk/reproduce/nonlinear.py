@@ -60,7 +60,7 @@ def linear(task: ShiftTask, seed: int, regressor: Any, classifier: Any, lift: bo
     return Lifted(model, random_state=seed) if lift else model
 
 
-_DIRECTIONS = {
+_DIRECTIONS: dict[str, Any] = {
     "regressor": partial(DirectionsRegressor, reach=REACH),
     "classifier": partial(DirectionsClassifier, reach=REACH),
 }
