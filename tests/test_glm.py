@@ -106,14 +106,11 @@ def test_columns_left_out_have_zero_coefficients(family):
     rows = draw_rows(family)
     keep = np.array([True, False, True])
     alone = fit_glm_rows(Rows(rows.X[:, keep], rows.y, rows.weight), family)
-    for fit in (
-        fit_glm_rows(rows, family, keep),
-        fit_glm(in_blocks(rows), family, columns=keep),
-    ):
-        np.testing.assert_array_equal(fit.coef[:, 1], 0.0)
-        np.testing.assert_array_equal(fit.standard_error[:, 1], 0.0)
-        np.testing.assert_allclose(fit.coef[:, keep], alone.coef, rtol=1e-6)
-        np.testing.assert_allclose(fit.standard_error[:, keep], alone.standard_error, rtol=1e-4)
+    fit = fit_glm(in_blocks(rows), family, columns=keep)
+    np.testing.assert_array_equal(fit.coef[:, 1], 0.0)
+    np.testing.assert_array_equal(fit.standard_error[:, 1], 0.0)
+    np.testing.assert_allclose(fit.coef[:, keep], alone.coef, rtol=1e-6)
+    np.testing.assert_allclose(fit.standard_error[:, keep], alone.standard_error, rtol=1e-4)
 
 
 @every_family
@@ -130,7 +127,6 @@ def test_starting_from_the_answer_stays_there(family):
     rows = draw_rows(family)
     fit = fit_glm_rows(rows, family)
     assert_same(fit_glm_rows(rows, family, start=fit), fit)
-    assert_same(fit_glm(in_blocks(rows), family, start=fit), fit)
 
 
 @every_family

@@ -16,13 +16,17 @@ from hetrisk.core.backtest.cells import CellPass, Layout, cell_moments
 from hetrisk.core.backtest.cuts import merge_periods
 from hetrisk.core.backtest.logistic import logistic
 from hetrisk.core.backtest.prepare import prepare
-from hetrisk.core.backtest.solve import RIDGES, combine, pool, reweighed, solve
+from hetrisk.core.backtest.solve import RIDGES, Pooled, combine, reweighed, solve
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.predictor import Predictor, single
 
 N, D, CELLS = 150, 4, 5
 seeds = st.integers(0, 10_000)
+
+
+def pool(m):
+    return Pooled(float(m.weight), m.mean, m.covariance)
 
 
 def draw(seed: int = 0, n_cells: int = CELLS):

@@ -32,7 +32,8 @@ def em(source, start, *, tied_variance=True, tol=1e-7, max_iter=500, variance_fl
     variance = np.maximum(first.variance, variance_floor)
     if tied_variance:  # a start outside the rules could only be left by a fall
         variance = np.broadcast_to(np.average(variance, weights=first.weights), variance.shape)
-    evaluate = partial(mixture._over_rows, source=source, family=start.family)
+    every = np.ones(source.n_features, dtype=bool)
+    evaluate = partial(mixture._over_rows, source=source, family=start.family, keep=every)
     return mixture._climbed(evaluate, replace(first, variance=variance), rules, tol, max_iter)
 
 

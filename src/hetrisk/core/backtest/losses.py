@@ -21,7 +21,6 @@ WORST_SHARE = 0.1  # of the environments, at least one: what "the worst" is the 
 class Losses(ABC):
     """Losses in E environments of mixtures of F candidates."""
 
-    n_environments: int
     n_candidates: int
 
     @abstractmethod
@@ -44,11 +43,6 @@ class SquaredLosses(Losses):
     """Mean squared errors; ``products`` (E, F, F) are the C_e."""
 
     products: FloatArray
-
-    @property
-    def n_environments(self) -> int:  # type: ignore[override]
-        """Environments left out."""
-        return len(self.products)
 
     @property
     def n_candidates(self) -> int:  # type: ignore[override]
@@ -78,21 +72,17 @@ class LogLosses(Losses):
     environment: FloatArray
 
     @property
-    def n_environments(self) -> int:  # type: ignore[override]
-        """Environments left out."""
-        return int(self.environment.max()) + 1
-
-    @property
     def n_candidates(self) -> int:  # type: ignore[override]
         """Candidates."""
         return int(self.probability.shape[1])
 
     def of(self, weights: FloatArray) -> FloatArray:
         """See `Losses.of`."""
-        losses = np.empty((len(weights), self.n_environments))
+        n_environments = int(self.environment.max()) + 1
+        losses = np.empty((len(weights), n_environments))
         for line, w in zip(losses, weights, strict=True):
             loss = -np.log(np.maximum(self.probability @ w, LEAST_PROBABILITY))
-            line[:] = np.bincount(self.environment, self.share * loss, self.n_environments)
+            line[:] = np.bincount(self.environment, self.share * loss, n_environments)
         return losses
 
 

@@ -29,11 +29,6 @@ class Pooled:
         return self.weight**2 / square if square > 0 else 0.0
 
 
-def pool(m: Moments) -> Pooled:
-    """Return one set of moments as means and covariances."""
-    return Pooled(float(m.weight), m.mean, m.covariance)
-
-
 def combine(cells: Moments, scale: FloatArray) -> Pooled:
     """Moments of all rows, those of cell c counting ``scale[c]`` times."""
     weight = scale * cells.weight
@@ -49,20 +44,12 @@ def combine(cells: Moments, scale: FloatArray) -> Pooled:
 def reweighed(cells: Moments, scale: FloatArray, environment: IntArray, between: float) -> Pooled:
     """Moments in which differences between the means of environments count ``between`` times."""
     total = combine(cells, scale)
-    inner = _within(cells, scale, environment)
-    outer = total.covariance - inner.covariance
-    return Pooled(total.weight, total.mean, inner.covariance + between * outer)
-
-
-def _within(cells: Moments, scale: FloatArray, environment: IntArray) -> Pooled:
-    """Moments about the mean of each environment."""
     codes = np.unique(environment)
     parts = [combine(cells, np.where(environment == e, scale, 0.0)) for e in codes]
     weight = np.array([p.weight for p in parts])
-    total = float(weight.sum()) or 1.0
-    covariance = np.tensordot(weight, np.array([p.covariance for p in parts]), axes=1) / total
-    mean = weight @ np.array([p.mean for p in parts]) / total
-    return Pooled(total, mean, covariance)
+    inner = np.tensordot(weight, np.array([p.covariance for p in parts]), axes=1)
+    inner = inner / (float(weight.sum()) or 1.0)
+    return Pooled(total.weight, total.mean, inner + between * (total.covariance - inner))
 
 
 def solve(m: Pooled, used: BoolArray, n_rows: float, shrink: bool) -> FloatArray:

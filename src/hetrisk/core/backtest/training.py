@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.backtest.logistic import logistic
-from hetrisk.core.backtest.solve import combine, pool, reweighed, solve
+from hetrisk.core.backtest.solve import Pooled, combine, reweighed, solve
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.predictor import Inputs, LinearPart, Part, softmax
@@ -187,7 +187,8 @@ class NumbersTraining(Training):
     def fit_basis(self, basis: FloatArray) -> LinearPart:
         """Ridge regression: see `Training.fit_basis`."""
         rows, H = self.rows, basis.shape[1]
-        m = pool(moments(Rows(basis, rows.y, rows.weight)))
+        all_rows = moments(Rows(basis, rows.y, rows.weight))
+        m = Pooled(float(all_rows.weight), all_rows.mean, all_rows.covariance)
         coef = solve(m, np.ones(H, dtype=bool), m.weight, True)
         intercept = np.atleast_1d(m.mean[-1] - m.mean[:-1] @ coef)
         return LinearPart(coef[:, None], intercept, np.zeros(1))

@@ -95,14 +95,10 @@ def distances(reference: Columns, X: FloatArray) -> tuple[FloatArray, FloatArray
             continue
         now = np.searchsorted(x, reference.points[:, j], side="right") / len(x)
         distance[j] = np.max(np.abs(now - reference.cdf[:, j]))
-        p_value[j] = _kolmogorov(distance[j], len(x), was)
+        root = np.sqrt(len(x) * was / (len(x) + was))
+        corrected = (root + STEPHENS[0] + STEPHENS[1] / root) * distance[j]
+        p_value[j] = float(special.kolmogorov(corrected))
     return distance, p_value
-
-
-def _kolmogorov(distance: float, n: int, m: int) -> float:
-    """p-value of the two-sample statistic, with Stephens' correction for few rows."""
-    root = np.sqrt(n * m / (n + m))
-    return float(special.kolmogorov((root + STEPHENS[0] + STEPHENS[1] / root) * distance))
 
 
 def shares_equal(before: float, now: float, m: int, n: int) -> float:

@@ -8,10 +8,8 @@ memory, and only the best go on: to convergence on the sample, then over all row
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
@@ -38,7 +36,7 @@ from hetrisk.core.numerics.linear import least_squares
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.partition import Partition
-from hetrisk.core.numerics.rows import Additive, BoolArray, FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 
 SHORT_ITERATIONS: Budget[int] = 6
 SHORT_ROWS: Budget[int] = 300
@@ -49,8 +47,6 @@ STARTS: Budget[int] = 24
 SAMPLE_ROWS: Budget[int] = 4000  # that starts are compared on
 COARSER: Budget[int] = 100  # times the tolerance, before all rows are looked at
 FINAL_ITERATIONS: Budget[int] = 40
-
-T = TypeVar("T", bound=Additive)
 
 
 @dataclass(frozen=True)
@@ -153,8 +149,7 @@ def fit_mixture(
     last run.
     """
     keep = np.ones(source.n_features, dtype=bool) if columns is None else np.asarray(columns)
-    seen: RowSource = source if keep.all() else _Selected(source, keep)
-    rows = _canonical(seen.sample(sample_size, seed))
+    rows = _canonical(_select(source.sample(sample_size, seed), keep))
     if variance_floor is None:
         variance_floor = TIED_VARIANCE if tied_variance else FREE_VARIANCE
     rules = Rules(family, tied_variance, _floor(rows, family, variance_floor), family.ridge)
@@ -162,7 +157,7 @@ def fit_mixture(
     evaluate = _in_memory(rows, family)
     # A sample that holds all rows is the last run's data already.
     if source.n_rows > sample_size:
-        evaluate = partial(_over_rows, source=seen, family=family)
+        evaluate = partial(_over_rows, source=source, family=family, keep=keep)
     solution = _climbed(evaluate, best, rules, tol, max_iter)
     order = np.argsort(-solution.value.weights, kind="stable")
     return replace(solution, value=_expanded(solution.value.relabelled(order), keep))
@@ -268,12 +263,14 @@ def _floor(rows: Rows, family: Family, relative: float) -> float:
     return max(relative * residual, ROUNDING * spread, TINY)
 
 
-def _over_rows(mixtures: Mixtures, source: RowSource, family: Family) -> Expectation:
-    return source.sum(partial(_block, mixtures=mixtures, family=family))
+def _over_rows(
+    mixtures: Mixtures, source: RowSource, family: Family, keep: BoolArray
+) -> Expectation:
+    return source.sum(partial(_block, mixtures=mixtures, family=family, keep=keep))
 
 
-def _block(rows: Rows, mixtures: Mixtures, family: Family) -> Expectation:
-    return expectation(family.design(rows), mixtures, family, rows.weight[None])
+def _block(rows: Rows, mixtures: Mixtures, family: Family, keep: BoolArray) -> Expectation:
+    return expectation(family.design(_select(rows, keep)), mixtures, family, rows.weight[None])
 
 
 def _internal(parameters: MixtureParameters) -> Mixtures:
@@ -302,31 +299,5 @@ def _expanded(parameters: MixtureParameters, keep: BoolArray) -> MixtureParamete
     return replace(parameters, coef=coef)
 
 
-@dataclass(frozen=True)
-class _Selected:
-    """A view of a source through some of its columns."""
-
-    source: RowSource
-    keep: BoolArray
-
-    @property
-    def n_rows(self) -> int:
-        return self.source.n_rows
-
-    @property
-    def n_features(self) -> int:
-        return int(self.keep.sum())
-
-    def sum(self, function: Callable[[Rows], T]) -> T:
-        return self.source.sum(partial(_on_columns, function=function, keep=self.keep))
-
-    def sample(self, size: int, seed: int) -> Rows:
-        return _select(self.source.sample(size, seed), self.keep)
-
-
 def _select(rows: Rows, keep: BoolArray) -> Rows:
-    return replace(rows, X=np.ascontiguousarray(rows.X[:, keep]))
-
-
-def _on_columns(rows: Rows, function: Callable[[Rows], T], keep: BoolArray) -> T:
-    return function(_select(rows, keep))
+    return rows if keep.all() else replace(rows, X=np.ascontiguousarray(rows.X[:, keep]))

@@ -45,11 +45,6 @@ class Gaussian(Family):
     shows_mixtures: ClassVar[bool] = True
     finalists: ClassVar[int] = 3
 
-    @property
-    def coding(self) -> FloatArray:
-        """(1, 1) one."""
-        return np.ones((1, 1))
-
     def log_density(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
         """-(log(2 pi v) + (y - eta)^2 / v) / 2."""
         residual = y - eta
@@ -124,10 +119,6 @@ class Gaussian(Family):
         sound = (sums.weight > 0) & np.isfinite(solved).all(axis=(-2, -1))
         return np.where(sound[..., None, None], solved, theta), variance
 
-    def predictor_of(self, scores: FloatArray) -> FloatArray:
-        """The one score."""
-        return scores[..., 0, :]
-
 
 @final
 @dataclass(frozen=True)
@@ -135,11 +126,6 @@ class Bernoulli(NewtonFamily):
     """Labels 0 and 1 with log odds eta."""
 
     name: ClassVar[str] = "bernoulli"
-
-    @property
-    def coding(self) -> FloatArray:
-        """(1, 1) one."""
-        return np.ones((1, 1))
 
     def log_density(self, y: FloatArray, eta: FloatArray, variance: Any = 1.0) -> FloatArray:
         """Y eta - log(1 + exp(eta)), as -log(1 + exp(-+eta)): it never overflows."""
@@ -182,10 +168,6 @@ class Bernoulli(NewtonFamily):
         small *= larger
         small *= larger
         return slope[..., None, :], small[..., None, None, :]
-
-    def predictor_of(self, scores: FloatArray) -> FloatArray:
-        """The one score."""
-        return scores[..., 0, :]
 
 
 @final

@@ -70,7 +70,6 @@ def fit_glm(
     *,
     columns: BoolArray | None = None,
     ridge: float | FloatArray | None = None,
-    start: GLMFit | None = None,
 ) -> GLMFit:
     """Maximise the weighted log likelihood over all rows of the source.
 
@@ -83,10 +82,8 @@ def fit_glm(
         of the features; for labels ``ridge / 2`` times the squared coefficients (intercepts
         included) is taken off the mean log likelihood, or one number for each column used, the
         intercept first (`on_slopes`).
-    start : fit to start Newton's steps from.
     """
-    starts = None if start is None else (start,)
-    return fit_glms(source, family, _ones, columns=columns, ridge=ridge, starts=starts)[0]
+    return fit_glms(source, family, _ones, columns=columns, ridge=ridge)[0]
 
 
 def fit_glms(
@@ -96,7 +93,6 @@ def fit_glms(
     *,
     columns: BoolArray | None = None,
     ridge: float | FloatArray | None = None,
-    starts: tuple[GLMFit, ...] | None = None,
 ) -> tuple[GLMFit, ...]:
     """One `fit_glm` for each of the K columns of ``responsibilities(rows)``, in shared passes."""
     # Shared passes: K fits cost one reading of the rows an iteration, not K.
@@ -112,8 +108,8 @@ def fit_glms(
         )
 
     # Asked of one row: the weighing function alone knows how many environments there are.
-    n_fits = _count(source, responsibilities) if starts is None else len(starts)
-    return _newton(evaluate, family, keep, penalty, n_fits, starts)
+    n_fits = int(responsibilities(source.sample(1, 0)).shape[1])
+    return _newton(evaluate, family, keep, penalty, n_fits)
 
 
 def on_slopes(ridge: float, n_columns: int) -> FloatArray:
@@ -127,19 +123,16 @@ def on_slopes(ridge: float, n_columns: int) -> FloatArray:
 def fit_glm_rows(
     rows: Rows,
     family: Family,
-    columns: BoolArray | None = None,
     start: GLMFit | None = None,
     ridge: float | FloatArray | None = None,
 ) -> GLMFit:
-    """`fit_glm` on one block in memory."""
-    keep = np.ones(rows.X.shape[1], dtype=bool) if columns is None else np.asarray(columns)
+    """`fit_glm` on one block in memory, Newton's steps from ``start``."""
+    keep = np.ones(rows.X.shape[1], dtype=bool)
     penalty = family.ridge if ridge is None else ridge
     if family.closed_form:
         return _gaussian(moments(rows), keep, float(penalty))
-    design = family.design(Rows(rows.X[:, keep], rows.y, rows.weight))
-    evaluate = partial(expectation, design, family=family, weight=rows.weight[None])
-    starts = None if start is None else (start,)
-    return _newton(evaluate, family, keep, penalty, 1, starts)[0]
+    evaluate = partial(expectation, family.design(rows), family=family, weight=rows.weight[None])
+    return _newton(evaluate, family, keep, penalty, 1, start)[0]
 
 
 def _gaussian(m: Moments, keep: BoolArray, ridge: float) -> GLMFit:
@@ -163,15 +156,14 @@ def _newton(
     keep: BoolArray,
     ridge: float | FloatArray,
     n_fits: int,
-    starts: tuple[GLMFit, ...] | None,
+    start: GLMFit | None = None,
 ) -> tuple[GLMFit, ...]:
     """Climb the K penalised likelihoods together: mixtures of one component each."""
     # A regression is a mixture of one component: the same climb, with Newton's step as its M-step.
     rules = Rules(family, tied_variance=False, ridge=ridge, squared_steps=False)
     theta = np.zeros((n_fits, 1, len(family.coding), 1 + int(keep.sum())))
-    if starts is not None:
-        public = [np.column_stack([fit.intercept, fit.coef[:, keep]]) for fit in starts]
-        theta[:, 0] = [family.coding @ weights for weights in public]
+    if start is not None:
+        theta[:, 0] = family.coding @ np.column_stack([start.intercept, start.coef[:, keep]])
     ones = np.ones((n_fits, 1))
 
     solution = run(evaluate, Mixtures(ones, theta, ones), rules, tol=TOL, max_iter=MAX_ITER)
@@ -228,8 +220,3 @@ def _block(
     weight = rows.weight[None] * weigh(rows).T
     design = family.design(Rows(rows.X[:, keep], rows.y, rows.weight))
     return expectation(design, mixtures, family, weight)
-
-
-def _count(source: RowSource, weigh: Weigh) -> int:
-    """Number of environments a weighing function tells apart, asked of a single row."""
-    return int(weigh(source.sample(1, 0)).shape[1])

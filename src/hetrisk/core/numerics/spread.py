@@ -105,19 +105,13 @@ def column_spread(rows: Rows) -> ColumnSpread:
     return ColumnSpread(total, exponent, *sums)
 
 
-def extremes(z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(p,) smallest and largest number of each column, of at least one row."""
-    wide, n_wide = wide_view(z)
-    low, high = wide.min(axis=0).reshape(n_wide, -1), wide.max(axis=0).reshape(n_wide, -1)
-    return low.min(axis=0), high.max(axis=0)
-
-
 def _measured(
     z: FloatArray, weight: FloatArray, total: float
 ) -> tuple[IntArray, tuple[FloatArray, ...]]:
     """Exponents of some columns; their mean, scatter, low and high (`ColumnSpread`)."""
-    low, high = extremes(z)
     wide, n_wide = wide_view(z)
+    low = wide.min(axis=0).reshape(n_wide, -1).min(axis=0)
+    high = wide.max(axis=0).reshape(n_wide, -1).max(axis=0)
     exponent = np.frexp(np.maximum(np.abs(low), np.abs(high)))[1].astype(np.int64)
     with np.errstate(invalid="ignore"):
         if np.abs(exponent).max(initial=0) < MODERATE:

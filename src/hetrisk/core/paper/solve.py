@@ -48,14 +48,9 @@ class GateFit:
     objective: float
 
 
-def fit_gates(problem: InvarianceProblem, start: BoolArray | None = None) -> GateFit:
-    """Minimise J over gates and weights.
-
-    ``start`` (G,) is the mask the flips start from, such as that of the round before; None for all
-    gates open.
-    """
-    everything = np.ones(problem.n_gates, dtype=bool)
-    mask = flip(problem, everything if start is None else start)
+def fit_gates(problem: InvarianceProblem) -> GateFit:
+    """Minimise J over gates and weights, from all gates open."""
+    mask = flip(problem, np.ones(problem.n_gates, dtype=bool))
     low, high = -3.0 * problem.noise, 1.0 + 3.0 * problem.noise  # beyond, slopes vanish
     # Hard masks first, soft gates after: from a mask the slopes in mu point the right way.
     mu = np.where(mask, 1.0, -problem.noise)

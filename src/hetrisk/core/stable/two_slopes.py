@@ -22,6 +22,7 @@ from hetrisk.core.numerics.floors import (
     SHARED_VARIANCE,
     TINY,
 )
+from hetrisk.core.numerics.gram import pair_products, weighted_grams
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
@@ -39,8 +40,7 @@ class Design:
 
     def __init__(self, Z: FloatArray, weight: FloatArray) -> None:
         self.Z, self.weight = np.ascontiguousarray(Z), weight / weight.sum()
-        self.upper = np.triu_indices(Z.shape[1])
-        self.products = self.Z[:, self.upper[0]] * self.Z[:, self.upper[1]]
+        self.products = pair_products(self.Z)
 
     def rows(self, at: IntArray) -> Design:
         """Return the design of some rows."""
@@ -48,12 +48,8 @@ class Design:
 
     def fits(self, weight: FloatArray, target: FloatArray) -> FloatArray:
         """(..., p) least squares under weights (..., n) of targets times their weights."""
-        p = self.Z.shape[1]
-        gram = np.empty((*weight.shape[:-1], p, p))
-        flat = weight @ self.products
-        gram[..., self.upper[0], self.upper[1]] = flat
-        gram[..., self.upper[1], self.upper[0]] = flat
-        diagonal = np.arange(p)
+        gram = weighted_grams(self.Z, weight, self.products)
+        diagonal = np.arange(self.Z.shape[1])
         size = np.maximum(gram[..., diagonal, diagonal], TINY)
         gram[..., diagonal, diagonal] = size + NEARLY_SINGULAR * size[..., :1]
         coef = np.linalg.solve(gram, (target @ self.Z)[..., None])[..., 0]
