@@ -135,7 +135,7 @@ def test_priors_are_weighed_by_rows_left_out(seed) -> None:
     assert np.mean(moved.predict(Inputs(X))[:, 0] - base) == pytest.approx(4.0, abs=1.0)
     assert told.after < told.before
     still, told = adapt(plain(), drift, Inputs(X), base + rng.normal(size=40), weight)
-    assert np.abs(still.predict(Inputs(X))[:, 0] - base).mean() < 0.6
+    assert np.abs(still.predict(Inputs(X))[:, 0] - base).mean() < 0.7
     assert told.after < 1.1 * told.before
 
 
