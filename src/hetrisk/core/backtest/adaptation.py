@@ -237,7 +237,8 @@ def _labels(
         for k in np.unique(part):
             inside = part != k
             moved = base + A @ _mode(A[inside], base[inside], y[inside], weight[inside], prior)
-            loss += _log_loss(moved[~inside], y[~inside], weight[~inside])
+            p = softmax(moved[~inside])[np.arange((~inside).sum()), y[~inside]]
+            loss -= float(weight[~inside] @ np.log(np.maximum(p, 1e-3)))
         losses.append(loss)
     share = np.exp(min(losses) - np.array(losses))
     share /= share.sum()
@@ -247,11 +248,6 @@ def _labels(
     covariance = _posterior((A.T * (weight * np.maximum(p * (1 - p), 1e-4))) @ A, drift)
     shift = delta[0, 1] - delta[0, 0] if K == 2 else delta[0].max() - delta[0].min()
     return delta, _told(A, shift, covariance[0, 0], drift, before, after)
-
-
-def _log_loss(scores: FloatArray, y: FloatArray, weight: FloatArray) -> float:
-    p = softmax(scores)[np.arange(len(y)), y]
-    return -float(weight @ np.log(np.maximum(p, 1e-3)))
 
 
 def _mode(

@@ -79,7 +79,10 @@ def misses(X: FloatArray, residual: FloatArray, centre: FloatArray) -> Misses:
     n, d = X.shape
     Z = np.column_stack([np.ones(n), X - centre])
     products = Z.T @ Z / n
-    inverse = _inverse(products)
+    # Columns in units of their own size: what is singular is then no matter of units.
+    size = np.sqrt(np.diag(products))
+    unit = np.outer(*[np.where(size > 0, size, 1.0)] * 2)
+    inverse = np.linalg.pinv(products / unit, rcond=1e-10, hermitian=True) / unit
     line = inverse @ (Z.T @ residual / n)
     loss = float(np.mean(np.sum(residual**2, axis=1)))
     explained = float(np.sum(line * (products @ line)))
@@ -89,17 +92,6 @@ def misses(X: FloatArray, residual: FloatArray, centre: FloatArray) -> Misses:
     free = max(n - d - 1, 0)
     error = np.sqrt((spread**2).T @ (left**2) / (n * free)) if free else np.full_like(line, np.inf)
     return Misses(n, products, line, loss, loss - explained, error)
-
-
-def _inverse(products: FloatArray) -> FloatArray:
-    """Pseudo-inverse of second moments, with columns in units of their own size."""
-    size = np.sqrt(np.diag(products))
-    unit = np.where(size > 0, size, 1.0)
-    scaled: FloatArray = np.linalg.pinv(
-        products / np.outer(unit, unit), rcond=1e-10, hermitian=True
-    )
-    inverse: FloatArray = scaled / np.outer(unit, unit)
-    return inverse
 
 
 def rise(before: Misses, now: Misses) -> Rise:

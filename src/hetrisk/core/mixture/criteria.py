@@ -54,13 +54,8 @@ def criterion_value(name: str, fit: Fit, size: int) -> float:
     """
     if name == "aic":
         return -2.0 * fit.log_likelihood + 2.0 * size
-    value = bic(fit.log_likelihood, size, fit.weight)
+    value = -2.0 * fit.log_likelihood + size * float(np.log(fit.weight))
     return value if name == "bic" else value + 2.0 * fit.entropy
-
-
-def bic(log_likelihood: float, size: int, n_rows: float) -> float:
-    """-2 L + size log n, L summed over the rows; smaller is better."""
-    return -2.0 * log_likelihood + size * float(np.log(n_rows))
 
 
 @dataclass(frozen=True)

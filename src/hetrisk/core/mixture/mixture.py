@@ -108,7 +108,8 @@ class MixtureParameters(Partition):
         rows = Rows(X, y, np.ones(len(y)))
         mixtures = _internal(self)
         design = Design(rows, X, np.empty(0), None)
-        joint: FloatArray = joint_log_density(self.family, design, mixtures)[0]
+        eta = self.family.predictor(rows, mixtures.theta)
+        joint: FloatArray = joint_log_density(self.family, design, mixtures, eta)[0]
         return joint
 
 

@@ -118,12 +118,10 @@ class Climb:
     before: Mixtures | None = None
 
 
-def joint_log_density(family: Family, design: Design, mixtures: Mixtures) -> FloatArray:
+def joint_log_density(
+    family: Family, design: Design, mixtures: Mixtures, eta: FloatArray
+) -> FloatArray:
     """Log q_k + log h_k(y | x) for every mixture, component and row: (R, K, n)."""
-    return _joint_at(family, design, mixtures, family.predictor(design.rows, mixtures.theta))
-
-
-def _joint_at(family: Family, design: Design, mixtures: Mixtures, eta: FloatArray) -> FloatArray:
     joint = family.log_density(design.rows.y, eta, mixtures.variance[..., None])
     # An empty component keeps a trace of a share, so that its logarithm is a number.
     joint += np.log(np.maximum(mixtures.weights, EMPTY_SHARE))[..., None]
@@ -148,7 +146,7 @@ def expectation(
 ) -> Expectation:
     """E-step on a block, with row weights (1, n) or (R, n)."""
     eta = family.predictor(design.rows, mixtures.theta)
-    share, density = normalised(_joint_at(family, design, mixtures, eta))
+    share, density = normalised(joint_log_density(family, design, mixtures, eta))
     share *= weight[:, None, :]
     return Expectation(
         weight=np.broadcast_to(weight.sum(axis=-1), density.shape[:1]),

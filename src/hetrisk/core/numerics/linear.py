@@ -30,12 +30,6 @@ class LinearFit:
     coef_covariance: FloatArray
     status: str
 
-    @property
-    def standard_error(self) -> FloatArray:
-        """(d,) standard errors of the coefficients."""
-        error: FloatArray = np.sqrt(np.maximum(np.diag(self.coef_covariance), 0.0))
-        return error
-
 
 def least_squares(m: Moments, columns: BoolArray | None = None, ridge: float = 0.0) -> LinearFit:
     """Minimise E[(y - a - x'b)^2] + ridge * |b|^2 over the columns chosen, others held at zero.

@@ -152,7 +152,8 @@ def _stability(answer: _Answer, question: Question, level: float) -> FloatArray:
         some = RowEvidence(
             evidence.X[own], evidence.Y[own], evidence.environments[own], evidence.weight[own]
         )
-        sums = _sums(Z[own], some)
+        codes = some.environments
+        sums = cell_sums(Z[own], some.weight, codes, int(codes.max(initial=0)) + 1)
         proposed = [] if decision.proposed.all() else [decision.proposed]
         if (sums[:, 0, 0] > 0).all():
             found = decide(
@@ -167,12 +168,6 @@ def _stability(answer: _Answer, question: Question, level: float) -> FloatArray:
             )
             again += found.support == decision.support
     return again / FOLDS
-
-
-def _sums(Z: FloatArray, evidence: RowEvidence) -> FloatArray:
-    return cell_sums(
-        Z, evidence.weight, evidence.environments, int(evidence.environments.max(initial=0)) + 1
-    )
 
 
 def _verdict(answer: _Answer, support: BoolArray) -> str:
