@@ -13,7 +13,7 @@ import numpy as np
 from hetrisk.blocks.labels import quoted
 from hetrisk.blocks.sampling import company, content
 from hetrisk.columns.sampling import Hashes, chosen_rows
-from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, wide_view
+from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, take, wide_view
 from hetrisk.core.result import SideColumn
 
 T = TypeVar("T", bound=Additive)
@@ -163,27 +163,6 @@ class ViewedBlocks(Blocks):
 
     def _taken(self, chosen: np.ndarray) -> Rows:
         return self.transform(self.source._taken(chosen))
-
-
-def take(rows: Rows, index: np.ndarray | slice) -> Rows:
-    """Return some rows of a block."""
-    environments = None if rows.environments is None else rows.environments[index]
-    aside = None if rows.aside is None else rows.aside[index]
-    return Rows(rows.X[index], rows.y[index], rows.weight[index], environments, aside)
-
-
-def concatenate(parts: Sequence[Rows]) -> Rows:
-    """Rows of several blocks, one below the other."""
-    environments = [p.environments for p in parts if p.environments is not None]
-    aside = [p.aside for p in parts if p.aside is not None]
-    return Rows(
-        np.concatenate([p.X for p in parts]),
-        np.concatenate([p.y for p in parts]),
-        np.concatenate([p.weight for p in parts]),
-        np.concatenate(environments) if environments else None,
-        np.concatenate(aside) if aside else None,
-        parts[0].start,
-    )
 
 
 def check_classes(classes: Sequence[object] | np.ndarray) -> np.ndarray:

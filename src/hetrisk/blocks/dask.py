@@ -26,9 +26,7 @@ from hetrisk.blocks.base import (
     Blocks,
     check_classes,
     codes_in,
-    concatenate,
     one_hot,
-    take,
 )
 from hetrisk.blocks.labels import (
     as_labels,
@@ -49,7 +47,7 @@ from hetrisk.blocks.partitions import (
 )
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.blocks.weights import WeightScale
-from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
+from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, concatenate, take
 from hetrisk.core.result import SideColumn
 
 T = TypeVar("T", bound=Additive)

@@ -19,16 +19,14 @@ from hetrisk.blocks.aside import described, side_matrix
 from hetrisk.blocks.base import (
     Blocks,
     check_classes,
-    concatenate,
     one_hot,
-    take,
 )
 from hetrisk.blocks.labels import sorted_labels
 from hetrisk.blocks.stream import in_order, read_ahead
 from hetrisk.blocks.weights import WeightScale
 from hetrisk.columns import parquet as files
 from hetrisk.columns.schema import common_schema
-from hetrisk.core.numerics.rows import Additive, FloatArray, Rows
+from hetrisk.core.numerics.rows import Additive, FloatArray, Rows, concatenate, take
 
 T = TypeVar("T", bound=Additive)
 R = TypeVar("R")

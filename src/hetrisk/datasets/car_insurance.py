@@ -54,7 +54,9 @@ def car_insurance_task(
     n_train, n_test : number of rows, to within rounding.
     path, verify : the user's own file; see `load_table`.
     """
-    _check_setting(r)
+    highest = (LABELLED_R[0] + LABELLED_R[1]) / 2
+    if not 0.0 <= r <= highest:
+        raise ValueError(f"r must be between 0 and {highest}; got {r!r}.")
     at_least("n_train", n_train, 8)
     at_least("n_test", n_test, 8)
     frame = load_table(CUSTOMERS, path, download=False, verify=verify)
@@ -79,12 +81,6 @@ def car_insurance_task(
         environment_names=tuple(f"r={at:g}" for at in parts),
         setting={"seed": seed, "r": r, "n_train": n_train, "n_test": n_test},
     )
-
-
-def _check_setting(r: float) -> None:
-    highest = (LABELLED_R[0] + LABELLED_R[1]) / 2
-    if not 0.0 <= r <= highest:
-        raise ValueError(f"r must be between 0 and {highest}; got {r!r}.")
 
 
 def _plan(r: float) -> dict[float, float]:

@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,10 @@ def canonical(value: str) -> str:
 
 
 class Cells(ABC):
-    """The cells of one column."""
+    """The cells of one column, which may have been read as text or have arrived as dates."""
+
+    is_text: ClassVar[bool] = False
+    is_dates: ClassVar[bool] = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -84,16 +87,6 @@ class Cells(ABC):
         """Return the same cells, told the decimal mark of numbers that do not show it."""
         return self
 
-    @property
-    def is_text(self) -> bool:
-        """Whether the column was read as text."""
-        return False
-
-    @property
-    def is_dates(self) -> bool:
-        """Whether the column arrived as dates."""
-        return False
-
 
 class TextCells(Cells):
     """Cells read as text: surrounding blanks dropped, the usual words for missing recognised.
@@ -105,6 +98,8 @@ class TextCells(Cells):
     missing : words that mean there is no value.
     decimal : the decimal mark, "." or ",", for numbers that do not show it themselves.
     """
+
+    is_text = True
 
     def __init__(
         self,
@@ -140,10 +135,6 @@ class TextCells(Cells):
     @property
     def missing(self) -> BoolArray:
         return self.codes < 0
-
-    @property
-    def is_text(self) -> bool:
-        return True
 
     @cached_property
     def reading(self) -> Reading:
@@ -238,9 +229,7 @@ class NumberCells(_Measured):
 class DateCells(_Measured):
     """Cells that arrived as dates: days since 1970-01-01."""
 
-    @property
-    def is_dates(self) -> bool:
-        return True
+    is_dates = True
 
     def numbers(self, notation: Notation | None = None) -> FloatArray:
         """Return no numbers: a date is not one until it is asked for as days."""

@@ -176,7 +176,7 @@ def checked_encoding(source: Input, encoding: str, limit: float = math.inf) -> s
 
     More than ``limit`` bytes of text are refused as soon as they have been seen.
     """
-    start = _unpacked_start(source)
+    start = next(_chunks(source), b"")[:4]
     wide = next((name for mark, name in _WIDE.items() if start.startswith(mark)), "")
     encoding = wide or encoding
     try:
@@ -187,7 +187,10 @@ def checked_encoding(source: Input, encoding: str, limit: float = math.inf) -> s
     for chunk in _chunks(source):
         total += len(chunk)
         if total > limit:
-            raise _too_much(source, limit)
+            raise TableError(
+                f"{source.quoted} holds more than {limit / 2**30:.1f} GB of text, too much for "
+                "this machine's memory"
+            )
         if not wide and b"\0" in chunk:
             line = lines + chunk.count(b"\n", 0, chunk.index(b"\0"))
             raise TableError(f"{source.quoted} is not text: line {line} holds a NUL byte")
@@ -229,17 +232,6 @@ def _chunks(source: Input) -> Iterator[bytes]:
                 yield chunk
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TableError(f"{source.quoted} is a damaged or truncated gzip file: {error}") from None
-
-
-def _unpacked_start(source: Input) -> bytes:
-    return next(_chunks(source), b"")[:4]
-
-
-def _too_much(source: Input, limit: float) -> TableError:
-    return TableError(
-        f"{source.quoted} holds more than {limit / 2**30:.1f} GB of text, too much for this "
-        "machine's memory"
-    )
 
 
 @contextmanager

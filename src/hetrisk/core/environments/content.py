@@ -7,13 +7,13 @@ as one with weight two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from hetrisk.core.numerics.named_numbers import Constant
-from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource
+from hetrisk.core.numerics.rows import IntArray, Rows, RowSource, concatenate, take
 
 # Odd multipliers of splitmix64 (Steele, Lea and Flood 2014): neighbouring keys fall far apart.
 MIX: Constant[tuple[np.uint64, np.uint64]] = (
@@ -47,7 +47,7 @@ def sampled(rows: RowSource, size: int, weight: float) -> Rows:
     share = min(1.0, size / max(weight, 1.0))
     kept = rows.sum(partial(_kept, share=share)).rows
     order = np.lexsort((kept.y, keys(kept)))
-    return _taken(kept, order)
+    return take(kept, order)
 
 
 @dataclass(frozen=True)
@@ -55,39 +55,14 @@ class _Kept:
     rows: Rows
 
     def __add__(self, other: _Kept) -> _Kept:
-        a, b = self.rows, other.rows
-        return _Kept(
-            Rows(
-                np.concatenate([a.X, b.X]),
-                np.concatenate([a.y, b.y]),
-                np.concatenate([a.weight, b.weight]),
-                _joined(a.environments, b.environments),
-                _joined(a.aside, b.aside),
-            )
-        )
+        return _Kept(concatenate([self.rows, other.rows]))
 
 
 def _kept(rows: Rows, share: float) -> _Kept:
     held = rows.weight > 0
     if share < 1.0:
         held &= keys(rows) < np.uint64(share * 2.0**64)
-    return _Kept(_taken(rows, np.flatnonzero(held)))
-
-
-def _taken(rows: Rows, at: IntArray) -> Rows:
-    return replace(
-        rows,
-        X=rows.X[at],
-        y=rows.y[at],
-        weight=rows.weight[at],
-        environments=None if rows.environments is None else rows.environments[at],
-        aside=None if rows.aside is None else rows.aside[at],
-        start=0,
-    )
-
-
-def _joined(first: FloatArray | None, second: FloatArray | None) -> FloatArray | None:
-    return None if first is None or second is None else np.concatenate([first, second])
+    return _Kept(take(rows, np.flatnonzero(held)))
 
 
 def mixed(key: np.ndarray) -> np.ndarray:

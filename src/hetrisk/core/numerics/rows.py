@@ -8,7 +8,7 @@ of ``hetrisk.blocks``; nothing here knows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from math import gcd
 from typing import Any, Protocol, Self, TypeVar
@@ -85,6 +85,27 @@ class RowSource(Protocol):
     def sample(self, size: int, seed: int) -> Rows:
         """Return at most ``size`` rows drawn without replacement, the same for the same seed."""
         ...
+
+
+def take(rows: Rows, index: np.ndarray | slice) -> Rows:
+    """Return some rows of a block."""
+    environments = None if rows.environments is None else rows.environments[index]
+    aside = None if rows.aside is None else rows.aside[index]
+    return Rows(rows.X[index], rows.y[index], rows.weight[index], environments, aside)
+
+
+def concatenate(parts: Sequence[Rows]) -> Rows:
+    """Rows of several blocks, one below the other."""
+    environments = [p.environments for p in parts if p.environments is not None]
+    aside = [p.aside for p in parts if p.aside is not None]
+    return Rows(
+        np.concatenate([p.X for p in parts]),
+        np.concatenate([p.y for p in parts]),
+        np.concatenate([p.weight for p in parts]),
+        np.concatenate(environments) if environments else None,
+        np.concatenate(aside) if aside else None,
+        parts[0].start,
+    )
 
 
 def wide_view(table: FloatArray) -> tuple[FloatArray, int]:
