@@ -286,7 +286,7 @@ class BacktestRegressor(RegressorMixin, _Backtest):
     >>> table = pd.DataFrame({"size": size, "year": year})
     >>> model = BacktestRegressor(time="year").fit(table, price)
     >>> model.best_name_
-    'trend'
+    '0.5 trend + 0.5 trees on trend'
     """
 
     @property
