@@ -1,7 +1,6 @@
 """The mixture of regressions: EM against brute force, and the laws it obeys."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,9 +10,8 @@ from scipy import stats
 from scipy.special import logsumexp, softmax
 
 from hetrisk.blocks import ArrayBlocks
-from hetrisk.core.mixture import mixture
 from hetrisk.core.mixture.criteria import criterion_value, fit_of, n_parameters, select_mixture
-from hetrisk.core.mixture.mixture import MixtureParameters, fit_mixture
+from hetrisk.core.mixture.mixture import MixtureParameters, em, fit_mixture
 from hetrisk.core.numerics import ensemble
 from hetrisk.core.numerics.ensemble import Mixtures, squared
 from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
@@ -23,18 +21,6 @@ from hetrisk.core.numerics.rows import Rows
 
 FAMILIES = [Gaussian(), Bernoulli(), Multinomial(3)]
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
-
-
-def em(source, start, *, tied_variance=True, tol=1e-7, max_iter=500, variance_floor=1e-10):
-    """Climb the likelihood from ``start``, one pass over all rows an iteration."""
-    rules = ensemble.Rules(start.family, tied_variance, variance_floor, start.family.ridge)
-    first = mixture._internal(start)
-    variance = np.maximum(first.variance, variance_floor)
-    if tied_variance:  # a start outside the rules could only be left by a fall
-        variance = np.broadcast_to(np.average(variance, weights=first.weights), variance.shape)
-    every = np.ones(source.n_features, dtype=bool)
-    evaluate = partial(mixture._over_rows, source=source, family=start.family, keep=every)
-    return mixture._climbed(evaluate, replace(first, variance=variance), rules, tol, max_iter)
 
 
 def draw_rows(family, seed=0, n=400, d=3, K=2, noise=0.3):

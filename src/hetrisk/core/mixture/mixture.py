@@ -27,6 +27,7 @@ from hetrisk.core.numerics.families import Design, Family
 from hetrisk.core.numerics.floors import (
     FREE_VARIANCE,
     ROUNDING,
+    SINGULAR,
     START_RIDGE,
     TIED_VARIANCE,
     TINY,
@@ -111,6 +112,30 @@ class MixtureParameters(Partition):
         eta = self.family.predictor(rows, mixtures.theta)
         joint: FloatArray = joint_log_density(self.family, design, mixtures, eta)[0]
         return joint
+
+
+def em(
+    source: RowSource,
+    start: MixtureParameters,
+    *,
+    tied_variance: bool = True,
+    tol: float = TOL,
+    max_iter: int = MAX_ITER,
+    variance_floor: float = SINGULAR,
+) -> Solution[MixtureParameters]:
+    """Climb the likelihood from ``start``, one pass over all rows an iteration.
+
+    The path is the objective (mean log likelihood, less the ridge penalty for labels) after
+    each pass; it never falls. Stops when it rises by at most ``tol``.
+    """
+    rules = Rules(start.family, tied_variance, variance_floor, start.family.ridge)
+    first = _internal(start)
+    variance = np.maximum(first.variance, variance_floor)
+    if tied_variance:  # a start outside the rules could only be left by a fall
+        variance = np.broadcast_to(np.average(variance, weights=first.weights), variance.shape)
+    every = np.ones(source.n_features, dtype=bool)
+    evaluate = partial(_over_rows, source=source, family=start.family, keep=every)
+    return _climbed(evaluate, replace(first, variance=variance), rules, tol, max_iter)
 
 
 def fit_mixture(
