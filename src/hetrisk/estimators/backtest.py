@@ -90,6 +90,10 @@ class _Backtest(BaseEstimator, ABC):
         """
         if not np.isfinite(self.reach):
             raise ValueError(f"reach must be finite; got {self.reach!r}.")
+        if y is None and not isinstance(X, Blocks):
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
         self._sheet = Sheet.of(self, X, self.time, self.environment)
         source, self.n_rows_ = self._sheet.source(self, X, y, sample_weight)
         sheet = self._sheet

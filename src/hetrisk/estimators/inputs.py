@@ -1,9 +1,8 @@
 """What estimators are given, checked, as blocks of rows.
 
-Tables in memory (arrays, pandas and polars frames, encoded where they hold more than numbers:
-`hetrisk.estimators.frames`) go through scikit-learn's validation, dask collections and
-`hetrisk.blocks.Blocks` are taken where they live; either way the estimator learns
-``n_features_in_`` and, where columns have names, ``feature_names_in_``.
+Tables in memory (arrays, pandas and polars frames of numbers) go through scikit-learn's validation,
+dask collections and `hetrisk.blocks.Blocks` are taken where they live; either way the estimator
+learns ``n_features_in_`` and, where columns have names, ``feature_names_in_``.
 """
 
 from __future__ import annotations
@@ -32,7 +31,8 @@ from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.blocks.labels import refuse_mixed
 from hetrisk.blocks.weights import as_counts
 from hetrisk.core.numerics.rows import FloatArray, Rows
-from hetrisk.estimators.frames import completed, encoded
+
+TABLES = "encode it first: hetrisk.tables.TableEncoder does, as the first step of a pipeline"
 
 
 def as_blocks(
@@ -206,3 +206,28 @@ def _learn_columns(estimator: BaseEstimator, source: Blocks, reset: bool) -> Non
     if source.feature_names is not None:
         names = pd.DataFrame(columns=list(source.feature_names))
         _check_feature_names(estimator, names, reset=False)
+
+
+def encoded(X: Any) -> Any:
+    """Return the rows as they are; refuse a frame with a column that is no number, by its name."""
+    if isinstance(X, pd.DataFrame):
+        for name, kind in X.dtypes.items():
+            if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_object_dtype(kind)):
+                raise ValueError(
+                    f"X must hold numbers; column {str(name)!r} holds {kind}: {TABLES}."
+                )
+    return X
+
+
+def completed(estimator: Any, X: Any) -> Any:
+    """Return a frame of numbers with the columns that the model left out, where it lacks them.
+
+    A prediction does not look at them; any number will do.
+    """
+    names, support = (vars(estimator).get(of) for of in ("feature_names_in_", "support_"))
+    if names is None or support is None or not isinstance(X, pd.DataFrame):
+        return X
+    absent = {name for name in names if name not in X.columns}
+    if not absent or not absent <= set(names[~np.asarray(support)]):
+        return X
+    return X.assign(**dict.fromkeys(absent, 0.0))[list(names)]

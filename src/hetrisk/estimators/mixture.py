@@ -32,8 +32,7 @@ from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinom
 from hetrisk.core.numerics.floors import HALF_A_ROW
 from hetrisk.core.numerics.iteration import Solution
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
-from hetrisk.estimators.frames import encoded
-from hetrisk.estimators.inputs import as_blocks
+from hetrisk.estimators.inputs import as_blocks, encoded
 from hetrisk.estimators.scales import Scale, measure_scale
 
 FAMILY_SAMPLE = 2000  # rows out of core that decide what family="auto" is

@@ -144,10 +144,6 @@ class _ArraySheet(Sheet):
     """A numpy array of numbers; columns by position."""
 
     def source(self, model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int]:
-        if y is None:
-            raise ValueError(
-                f"{type(model).__name__} requires y to be passed, but the target y is None."
-            )
         X, y = validate_data(model, X, y, dtype=np.float64, ensure_min_samples=2)
         codes = model._codes(y)
         self.n_columns = X.shape[1]
@@ -197,10 +193,6 @@ class _FrameSheet(Sheet):
     """A pandas or polars frame; columns by name or position; an encoder of its own."""
 
     def source(self, model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, int]:
-        if y is None:
-            raise ValueError(
-                f"{type(model).__name__} requires y to be passed, but the target y is None."
-            )
         frame = as_pandas(X).reset_index(drop=True)
         codes = model._codes(y)
         if len(codes) != len(frame):

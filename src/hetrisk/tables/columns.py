@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -128,6 +128,20 @@ class _Measured(Column):
     def what(self) -> str:
         """What a cell has to be, as the end of the sentence "this is not"."""
 
+    @classmethod
+    def of(cls, fields: Fields) -> Self:
+        """Return the column of a record."""
+        return cls(**cls._given(fields))
+
+    @classmethod
+    def _given(cls, fields: Fields) -> dict[str, Any]:
+        return {
+            "name": fields.text("name"),
+            "fill": fields.number("fill"),
+            "excused": fields.texts("excused"),
+            "gaps": fields.truth("gaps"),
+        }
+
     @abstractmethod
     def read(self, cells: Cells) -> FloatArray:
         """One number a row, NaN where there is none."""
@@ -173,15 +187,6 @@ class _Measured(Column):
         }
 
 
-def _measured(fields: Fields) -> dict[str, Any]:
-    return {
-        "name": fields.text("name"),
-        "fill": fields.number("fill"),
-        "excused": fields.texts("excused"),
-        "gaps": fields.truth("gaps"),
-    }
-
-
 @dataclass(frozen=True)
 class NumberColumn(_Measured):
     """A measured quantity.
@@ -211,14 +216,13 @@ class NumberColumn(_Measured):
         return super().to_record() | marks | {"unit": self.notation.unit}
 
     @classmethod
-    def of(cls, fields: Fields) -> NumberColumn:
-        """Return the column of a record."""
+    def _given(cls, fields: Fields) -> dict[str, Any]:
         notation = Notation(
             fields.text("decimal", among=(".", ",")),
             fields.text("thousands", among=("", *MARK_NAMES)),
             fields.text("unit"),
         )
-        return cls(**_measured(fields), notation=notation)
+        return {**super()._given(fields), "notation": notation}
 
 
 @dataclass(frozen=True)
@@ -226,18 +230,10 @@ class ClockColumn(_Measured):
     """A time of day, encoded in hours since midnight."""
 
     kind: ClassVar[str] = "clock"
-
-    @property
-    def what(self) -> str:
-        return "a time of day"
+    what: ClassVar[str] = "a time of day"  # type: ignore[misc]
 
     def read(self, cells: Cells) -> FloatArray:
         return cells.hours()
-
-    @classmethod
-    def of(cls, fields: Fields) -> ClockColumn:
-        """Return the column of a record."""
-        return cls(**_measured(fields))
 
 
 @dataclass(frozen=True)
@@ -266,11 +262,10 @@ class BooleanColumn(_Measured):
         return super().to_record() | {"words": list(self.words)}
 
     @classmethod
-    def of(cls, fields: Fields) -> BooleanColumn:
-        """Return the column of a record."""
+    def _given(cls, fields: Fields) -> dict[str, Any]:
         words = fields.texts("words")
         fields.need(len(words) == 2, "words", "two words")
-        return cls(**_measured(fields), words=(words[0], words[1]))
+        return {**super()._given(fields), "words": words}
 
 
 @dataclass(frozen=True)
@@ -284,10 +279,7 @@ class DateColumn(_Measured):
 
     form: str = "ISO8601"
     kind: ClassVar[str] = "date"
-
-    @property
-    def what(self) -> str:
-        return "a date in the same format"
+    what: ClassVar[str] = "a date in the same format"  # type: ignore[misc]
 
     def read(self, cells: Cells) -> FloatArray:
         return cells.days(self.form)
@@ -296,6 +288,5 @@ class DateColumn(_Measured):
         return super().to_record() | {"form": self.form}
 
     @classmethod
-    def of(cls, fields: Fields) -> DateColumn:
-        """Return the column of a record."""
-        return cls(**_measured(fields), form=fields.text("form", among=tuple(DATE_FORMATS)))
+    def _given(cls, fields: Fields) -> dict[str, Any]:
+        return {**super()._given(fields), "form": fields.text("form", among=tuple(DATE_FORMATS))}
