@@ -138,6 +138,7 @@ class InvariantRegressor(LinearRegressor, _Invariant):
     support_ : (d,) selected features.
     gates_ : (d,) expected gates.
     coef_, intercept_ : the linear model.
+    predictor_ : the same as plain arrays.
     invariance_penalty_, gate_penalty_ : lambda and alpha as given or chosen.
     path_ : (lambda, support) of all strengths tried.
     objective_ : the minimum reached.
