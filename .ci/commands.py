@@ -29,11 +29,12 @@ def page() -> str:
     """The whole page, in Markdown."""
     from hetrisk.cli.app import COMMANDS, cli
 
-    parent = click.Context(cli, info_name="hetrisk")
+    parent = click.Context(cli, info_name="hetrisk", **cli.context_settings)
     parts = [HEAD]
     for name in COMMANDS:
         command = cli.get_command(parent, name)
         assert command is not None
+        vars(command)["_help_option"] = None  # click keeps the one it was first asked for
         parts.append(section(command, click.Context(command, info_name=name, parent=parent)))
     return "\n".join(parts).rstrip() + "\n"
 

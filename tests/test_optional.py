@@ -46,7 +46,7 @@ def table(tmp_path):
 
 def test_a_table_is_fitted_explained_kept_and_predicted(table):
     fit = ("fit", "table.csv", "--target", "y", "--out", "m.hetrisk", "--report", "m.html")
-    assert "Model written to m.hetrisk" in hetrisk(table, *fit)
+    assert "Written: m.hetrisk" in hetrisk(table, *fit)
     assert (table / "m.html").stat().st_size > 10_000
     assert len(hetrisk(table, "predict", "m.hetrisk", "table.csv").splitlines()) == 401
 

@@ -514,6 +514,8 @@ def test_ctrl_c_leaves_nothing_half_written(folder, tmp_path):
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONWARNINGS": "default"},
+        # Where the tests run in the background, interrupts are ignored, and so by their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert "KeyboardInterrupt" in done.stderr
     assert done.returncode in (-signal.SIGINT, 130, 1)
