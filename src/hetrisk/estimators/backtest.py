@@ -62,10 +62,10 @@ class _Backtest(BaseEstimator, ABC):
         time: str | int | None = None,
         environment: str | int | None = None,
         reach: float = 1.0,
-        gap: int = 0,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        gap: int = 0,
     ) -> None:
         self.candidates = candidates
         self.time = time
@@ -258,10 +258,10 @@ class BacktestRegressor(RegressorMixin, _Backtest):
     environment : column of X that says where.
     reach : how far beyond the backtest the world may go: 0 the average environment, 1 the worst
         that was left out, each further 1 as far again.
-    gap : periods between the last one learned from and the first one judged.
     random_state : for candidates of your own that take one and have none.
     n_jobs : processes for fits of candidates; None for one.
     verbose : whether to say what is being done, and how long it will take.
+    gap : periods between the last one learned from and the first one judged.
 
     Attributes
     ----------
