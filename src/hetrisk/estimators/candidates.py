@@ -120,8 +120,6 @@ class EstimatorPart(Part):
 class EstimatorCandidate(Candidate):
     """An estimator of the user's own."""
 
-    needs_rows = True
-
     def __init__(self, name: str, estimator: Any, seed: Any) -> None:
         self.name = self.words = name
         self.estimator, self.seed = estimator, seed

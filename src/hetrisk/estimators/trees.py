@@ -33,7 +33,6 @@ class Trees(Candidate):
     """Boosted trees on the columns."""
 
     name, words = "trees", "boosted trees"
-    needs_rows = True
 
     def fit(self, training: Training) -> tuple[Part, ...]:
         rows = training.rows
@@ -47,7 +46,6 @@ class TreesOnSplines(Candidate):
     """Boosted trees on what a sum of curves leaves."""
 
     name, words = "trees on splines", "boosted trees on a sum of curves"
-    needs_rows = True
     first: ClassVar[type[Candidate]] = Splines
 
     def fit(self, training: Training) -> tuple[Part, ...]:

@@ -5,7 +5,8 @@
 2. It is chosen if its X_t lies below plain's by two standard errors of the log ratio of the two
    models' losses over the environments left out, and the mean of this log ratio below zero by one;
    else plain is. X_t may rest on one environment, the worst, whose ratio varies more than the mean:
-   alone it lets averages pass that fit the few losses seen.
+   alone it lets averages pass that fit the few losses seen. Where two environments are all there
+   is, no error can be put on a mean of two: then it must have at most half of plain's loss in both.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ class Candidate(ABC):
     name : what it is called, by users too.
     words : what it is, for a sentence: "use ...".
     needs_time, needs_sites : whether it can be fitted only where there is time; sites.
-    needs_rows : whether it is fitted to rows, and not to moments of cells.
     numbers_only : whether it is for numbers and not for labels.
     """
 
@@ -25,7 +24,6 @@ class Candidate(ABC):
     words: str
     needs_time: ClassVar[bool] = False
     needs_sites: ClassVar[bool] = False
-    needs_rows: ClassVar[bool] = False
     numbers_only: ClassVar[bool] = False
 
     @abstractmethod

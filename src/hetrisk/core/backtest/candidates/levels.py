@@ -14,7 +14,7 @@ class Levels(Candidate):
     """Plain slopes, and for each environment a level of its own as far as its rows carry one."""
 
     name, words = "levels", "the plain slopes at the level of each known environment"
-    needs_time = needs_sites = needs_rows = numbers_only = True
+    needs_time = needs_sites = numbers_only = True
 
     def fit(self, training: Training) -> tuple[Part, ...]:
         """See `Candidate.fit`."""

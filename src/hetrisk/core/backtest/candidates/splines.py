@@ -22,7 +22,6 @@ class Splines(Candidate):
     """Additive piecewise linear regression (hinges at quantiles)."""
 
     name, words = "splines", "a sum of curves, one a column"
-    needs_rows = True
 
     def fit(self, training: Training) -> tuple[Part, ...]:
         """See `Candidate.fit`."""

@@ -18,7 +18,6 @@ class Stable(Candidate):
     """Plain on the columns whose relation to the target is the same in all environments."""
 
     name, words = "stable", "the plain model on its stable columns"
-    needs_rows = True
 
     def fit(self, training: Training) -> tuple[Part, ...]:
         """See `Candidate.fit`."""
