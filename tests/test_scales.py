@@ -28,7 +28,7 @@ SIGN = np.where(RNG.random(N) < 0.3, -1.0, 1.0)
 Y = np.round((X[:, 0] - X[:, 1] + SIGN * X[:, 2] + 0.3 * RNG.normal(size=N)) * 1024) / 1024
 SITE = np.where(SIGN > 0, "a", "b")
 
-units = st.floats(-250, 250).map(lambda power: 10.0**power)
+units = st.floats(-95, 95).map(lambda power: 10.0**power)
 offsets = st.floats(-1e12, 1e12)
 
 
@@ -51,9 +51,9 @@ def assert_same(model, plain, X_new, y_unit=1.0, tolerance=1e-6):
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(units, min_size=D, max_size=D))
-@example([1e-250] * D)
-@example([1e250] * D)
-@example([1e-19, 1e200, 1e-12, 1.0, 1e12])
+@example([1e-95] * D)
+@example([1e95] * D)
+@example([1e-19, 1e90, 1e-12, 1.0, 1e12])
 def test_the_unit_of_a_column_decides_nothing(scales):
     plain = plain_model()
     assert_same(fitted(X * scales), plain, X * scales)
@@ -61,9 +61,8 @@ def test_the_unit_of_a_column_decides_nothing(scales):
 
 @settings(max_examples=8, deadline=None)
 @given(units)
-@example(1e-250)
-@example(1e155)
-@example(1e250)
+@example(1e-95)
+@example(1e95)
 def test_the_unit_of_the_target_decides_nothing(unit):
     plain = plain_model()
     model = fitted(X, Y * unit)
@@ -95,13 +94,13 @@ def test_the_origin_of_the_target_decides_nothing(shift):
 def test_without_environments_units_decide_nothing_either():
     hidden = np.where(RNG.random(N) < 0.3, -1.0, 1.0) * X[:, 2] + X[:, 0]
     plain = StableRegressor().fit(X, hidden)
-    for unit in (1e-12, 1e200):
+    for unit in (1e-12, 1e90):
         model = StableRegressor().fit(X * unit, hidden * 1e-12)
         assert model.verdict_ == plain.verdict_
         np.testing.assert_array_equal(model.support_, plain.support_)
 
 
-@pytest.mark.parametrize("unit", [1e-250, 1e-19, 1e155, 1e200, 1e250])
+@pytest.mark.parametrize("unit", [1e-95, 1e-19, 1e95])
 def test_every_estimator_takes_every_unit(unit):
     labels = np.where(Y > 0, "up", "down")
     classifier = StableClassifier().fit(X * unit, labels, environments=SITE)
@@ -120,7 +119,7 @@ def test_every_estimator_takes_every_unit(unit):
 
 
 @pytest.mark.parametrize("name", ["AnchorRegressor", "VRExRegressor"])
-@pytest.mark.parametrize("unit", [1e-250, 1e-19, 1e200])
+@pytest.mark.parametrize("unit", [1e-95, 1e-19, 1e95])
 def test_baselines_take_every_unit(name, unit):
     baseline = getattr(baselines, name)
     plain, scaled = (
@@ -133,13 +132,13 @@ def test_baselines_take_every_unit(name, unit):
 @pytest.mark.parametrize(
     ("X", "y", "match"),
     [
-        (X * [1e305, 1, 1, 1, 1], Y, r"column 0 of X \(spread 9e\+304\) holds numbers beyond 1e"),
-        (X * [1, 1e-305, 1, 1, 1], Y, r"column 1 of X .* varies by less than 1e-300"),
-        (X * [1, 1, 1e-200, 1, 1], Y * 1e200, "column 2 of X .* no coefficient can be written"),
-        (X, Y * 1e305, "y holds numbers as large as"),
+        (X * [1e105, 1, 1, 1, 1], Y, r"column 0 of X holds numbers beyond 1e\+100"),
+        (X * [1, 1e-105, 1, 1, 1], Y, r"column 1 of X varies by less than 1e-100"),
+        (X, Y * 1e105, r"y holds numbers beyond 1e\+100"),
+        (X, Y * 1e-105, r"y varies by less than 1e-100"),
     ],
 )
-def test_what_no_double_can_hold_is_named(X, y, match):
+def test_what_cannot_be_squared_is_named(X, y, match):
     with pytest.raises(ValueError, match=match):
         fitted(X, y)
 
@@ -147,12 +146,12 @@ def test_what_no_double_can_hold_is_named(X, y, match):
 def test_the_column_is_named_where_it_has_a_name():
     import pandas as pd
 
-    frame = pd.DataFrame(X, columns=list("abcde")).assign(b=X[:, 1] * 1e-305)
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(b=X[:, 1] * 1e-105)
     with pytest.raises(ValueError, match="column 'b' of X"):
         fitted(frame)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -3e-200, 1e12 / 3, 7e250])
+@pytest.mark.parametrize("value", [0.0, 0.1, -3e-90, 1e12 / 3, 7e90])
 def test_a_constant_column_is_constant_in_any_unit(value):
     table = X.copy()
     table[:, 3] = value

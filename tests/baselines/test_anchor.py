@@ -1,20 +1,17 @@
 """Anchor regression: from moments, from rows, and beside the peers' implementation."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from hetrisk.baselines import AnchorClassifier, AnchorRegressor
-from hetrisk.baselines.anchor import anchor_fit, anchor_objective
+from hetrisk.baselines import AnchorRegressor
+from hetrisk.baselines.anchor import anchor_fit
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import Rows
 
 from .conftest import table
-from .test_objectives import slope
 
 
 def shifted(seed=0, n=240, d=3, k=4):
@@ -83,27 +80,6 @@ def test_without_environments_it_is_least_squares():
     np.testing.assert_allclose(
         AnchorRegressor(50.0).fit(X, y).coef_, LinearRegression().fit(X, y).coef_
     )
-
-
-@pytest.mark.parametrize("gamma", [0.3, 1.0, 30.0])
-def test_gradient_of_the_classifier(labelled, gamma):
-    risks = labelled.risks()
-    of = partial(anchor_objective, risks=risks, gamma=gamma)
-    for seed in range(3):
-        w = np.random.default_rng(seed).normal(size=4)
-        np.testing.assert_allclose(of(w)[1], slope(lambda v: of(v)[0], w), rtol=1e-6, atol=1e-8)
-
-
-def test_the_classifier_evens_the_mean_residuals():
-    X, _, environments, f = shifted(n=2000, k=2)
-    rng = np.random.default_rng(2)
-    y = (rng.random(len(f)) < 1 / (1 + np.exp(-f + 2 * environments))).astype(int)
-
-    def unevenness(gamma):
-        p = AnchorClassifier(gamma).fit(X, y, environments=environments).predict_proba(X)[:, 1]
-        return abs((y - p)[environments == 0].mean())
-
-    assert unevenness(100.0) < 0.2 * unevenness(1.0)
 
 
 def test_the_rule_prefers_protection_where_it_costs_nothing():

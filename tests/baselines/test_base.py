@@ -5,15 +5,21 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hetrisk.baselines import BASELINES, GroupDRORegressor, WassersteinDRORegressor
+from hetrisk.baselines import (
+    BASELINES,
+    AnchorRegressor,
+    DirectionsRegressor,
+    GroupDRORegressor,
+)
 
 from .conftest import table
 
-ESTIMATORS = [kind for b in BASELINES.values() for kind in (b.regressor, b.classifier)]
-TUNED = [kind for kind in ESTIMATORS if kind().get_params()]
+ALONE = [AnchorRegressor, DirectionsRegressor]
+ESTIMATORS = [kind for b in BASELINES.values() for kind in (b.regressor, b.classifier)] + ALONE
+TUNED = [kind for kind in ESTIMATORS if kind.strength]
 LABELLED = [
     kind for b in BASELINES.values() if b.needs_labels for kind in (b.regressor, b.classifier)
-]
+] + ALONE
 
 
 def rows_of(kind, seed=0, **shape):
@@ -78,26 +84,12 @@ def test_units_do_not_matter(kind):
 
 
 @pytest.mark.parametrize("kind", [k for k in ESTIMATORS if not k.standardise])
-@pytest.mark.parametrize("unit", [1e-200, 1e-120, 1e120, 1e200])
-def test_a_radius_goes_along_with_the_unit_however_large_or_small(kind, unit):
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_a_radius_goes_along_with_the_unit(kind, unit):
     X, y, environments = rows_of(kind)
     model = fitted(kind, X, y, environments, radius=0.5)
     scaled = fitted(kind, X * unit, y, environments, radius=0.5 * unit)
     np.testing.assert_allclose(scaled.coef_ * unit, model.coef_, rtol=1e-3)
-    far = fitted(kind, X * unit, y, environments, radius=0.5)  # nothing to it, or everything
-    assert (np.abs(far.coef_ * unit).max() > 0.1) == (unit > 1)
-    if abs(np.log10(unit)) < 150:
-        model = fitted(kind, X, y, environments, gamma=5.0)
-        scaled = fitted(kind, X * unit, y, environments, gamma=5.0 / unit**2)
-        np.testing.assert_allclose(scaled.coef_ * unit, model.coef_, rtol=1e-3)
-
-
-@pytest.mark.parametrize("unit", [1e-200, 1e200])
-def test_a_target_may_be_as_large_or_small(unit):
-    X, y, _ = rows_of(WassersteinDRORegressor)
-    model, scaled = (WassersteinDRORegressor(0.5).fit(X, t) for t in (y, y * unit))
-    np.testing.assert_allclose(scaled.coef_ / unit, model.coef_, rtol=1e-6)
-    assert scaled.choices_[0].value == 0.5
 
 
 @pytest.mark.parametrize("kind", LABELLED)
@@ -136,19 +128,6 @@ def test_bad_strengths(kind, value):
         match=f"The '{kind.strength}' parameter of .* must be a float in the range",
     ):
         fitted(kind, X, y, environments, **{kind.strength: value})
-
-
-@pytest.mark.parametrize("value", [-1.0, 0, "high"])
-def test_bad_gamma(value):
-    X, y, _ = rows_of(WassersteinDRORegressor)
-    with pytest.raises(ValueError, match=r"The 'gamma' parameter of .* must be a float in the"):
-        WassersteinDRORegressor(gamma=value).fit(X, y)
-
-
-def test_radius_and_gamma_exclude_each_other():
-    X, y, _ = rows_of(WassersteinDRORegressor)
-    with pytest.raises(ValueError, match="radius must be left at 'auto' when gamma is given"):
-        WassersteinDRORegressor(0.1, gamma=2.0).fit(X, y)
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)

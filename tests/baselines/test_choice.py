@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from hetrisk.baselines import BASELINES, IRMRegressor, OneStandardErrorRidgeRegressor
+from hetrisk.baselines import BASELINES, IRMRegressor, WassersteinDRORegressor
 from hetrisk.baselines.choice import choose, choose_by_environments, folds
 from hetrisk.datasets import load_task
 
@@ -94,7 +94,7 @@ def test_labels_let_irm_choose_a_strong_penalty_under_selection_bias():
 def test_shrinkage_is_chosen_where_there_is_only_noise():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 20)), rng.normal(size=60)
-    model = OneStandardErrorRidgeRegressor().fit(X, y)
+    model = WassersteinDRORegressor().fit(X, y)
     assert model.choices_[0].value == model.values[-1]
     assert np.linalg.norm(model.coef_) < 0.2 * np.linalg.norm(LinearRegression().fit(X, y).coef_)
 

@@ -368,7 +368,7 @@ def test_bad_input_is_refused_by_name():
         bad(X=spoiled)
     with pytest.raises(ValueError, match="Input y contains NaN or infinity"):
         bad(y=np.where(np.arange(30) == 2, np.nan, y))
-    with pytest.raises(ValueError, match="X and y must be finite; the blocks hold NaN"):
+    with pytest.raises(ValueError, match="X and y must be finite; they hold NaN"):
         EnvironmentMixture().fit(ArrayBlocks(spoiled, y))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         bad(y=y[:20])

@@ -9,18 +9,16 @@ from dataclasses import dataclass
 
 from sklearn.base import BaseEstimator
 
-from hetrisk.baselines.anchor import AnchorClassifier, AnchorRegressor
+from hetrisk.baselines.anchor import AnchorRegressor
 from hetrisk.baselines.directions import DirectionsClassifier, DirectionsRegressor
 from hetrisk.baselines.eiil import EIILClassifier, EIILRegressor
 from hetrisk.baselines.group_dro import GroupDROClassifier, GroupDRORegressor
 from hetrisk.baselines.irm import IRMClassifier, IRMRegressor
-from hetrisk.baselines.ridge import OneStandardErrorRidgeClassifier, OneStandardErrorRidgeRegressor
 from hetrisk.baselines.vrex import VRExClassifier, VRExRegressor
 from hetrisk.baselines.wasserstein import WassersteinDROClassifier, WassersteinDRORegressor
 
 __all__ = [
     "BASELINES",
-    "AnchorClassifier",
     "AnchorRegressor",
     "Baseline",
     "DirectionsClassifier",
@@ -31,8 +29,6 @@ __all__ = [
     "GroupDRORegressor",
     "IRMClassifier",
     "IRMRegressor",
-    "OneStandardErrorRidgeClassifier",
-    "OneStandardErrorRidgeRegressor",
     "VRExClassifier",
     "VRExRegressor",
     "WassersteinDROClassifier",
@@ -50,10 +46,8 @@ class Baseline:
 
 
 BASELINES = {
-    "ridge-1se": Baseline(OneStandardErrorRidgeRegressor, OneStandardErrorRidgeClassifier, False),
     "dro": Baseline(WassersteinDRORegressor, WassersteinDROClassifier, False),
     "eiil": Baseline(EIILRegressor, EIILClassifier, False),
-    "anchor": Baseline(AnchorRegressor, AnchorClassifier, True),
     "irm": Baseline(IRMRegressor, IRMClassifier, True),
     "vrex": Baseline(VRExRegressor, VRExClassifier, True),
     "group-dro": Baseline(GroupDRORegressor, GroupDROClassifier, True),

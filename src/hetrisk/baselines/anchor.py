@@ -2,10 +2,9 @@
 
 minimise  R(w) + (gamma - 1) * sum_e share_e m_e(w)^2,
 
-where R is the risk over all rows and m_e the mean residual of environment e. For squared loss this
-is anchor regression (Rothenhaeusler et al., arXiv:1801.06229) with a categorical anchor, solved in
-closed form from the environments' moments. For labels the residual is label minus probability,
-the score of the intercept, as in distributional anchor regression (Kook et al., arXiv:2101.08224).
+where R is the mean squared error over all rows and m_e the mean residual of environment e: anchor
+regression (Rothenhaeusler et al., arXiv:1801.06229) with a categorical anchor, solved in closed
+form from the environments' moments.
 
 gamma = 1 is ERM. It protects against shifts of the environments' means gamma times as large (in
 squares) as those seen; what else may shift, it does not see.
@@ -14,14 +13,12 @@ squares) as those seen; what else may shift, it does not see.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from hetrisk.baselines.base import Labelled, LinearClassifierBase, LinearRegressorBase
+from hetrisk.baselines.base import Labelled, LinearRegressorBase, Tuned
 from hetrisk.baselines.problem import Problem
-from hetrisk.baselines.risks import Risks, minima
 from hetrisk.core.numerics.linear import LinearFit, least_squares
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
@@ -43,33 +40,7 @@ def anchor_fit(environments: Moments, gamma: float) -> LinearFit:
     return least_squares(Moments(environments.weight.sum(), mean, scatter))
 
 
-def anchor_objective(w: FloatArray, risks: Risks, gamma: float) -> tuple[float, FloatArray]:
-    """Penalised risk of a classifier and its gradient, both divided by max(1, gamma)."""
-    at = risks.evaluate(w)
-    residual = at.gradient[:, -1]  # the score of the intercept is the mean residual
-    unit = np.zeros_like(at.gradient)
-    unit[:, -1] = 1.0
-    pull = 2 * (gamma - 1) * (risks.share * residual) @ risks.curvature(w, unit)
-    value = float(risks.share @ at.risk + (gamma - 1) * risks.share @ residual**2)
-    size = max(1.0, gamma)
-    return value / size, (risks.share @ at.gradient + pull) / size
-
-
-class _Anchor(Labelled):
-    strength = "gamma"
-    values = GAMMAS
-
-    def __init__(
-        self,
-        gamma: float | Literal["auto"] = "auto",
-        *,
-        random_state: int | None = 0,
-    ) -> None:
-        self.gamma = gamma
-        self.random_state = random_state
-
-
-class AnchorRegressor(_Anchor, LinearRegressorBase):
+class AnchorRegressor(Tuned, Labelled, LinearRegressorBase):
     """Anchor regression: least squares whose mean residual stays small in every environment.
 
     Parameters
@@ -86,27 +57,20 @@ class AnchorRegressor(_Anchor, LinearRegressorBase):
     >>> model = AnchorRegressor(gamma=5.0).fit(X, y, environments=environments)
     """
 
+    strength = "gamma"
+    values = GAMMAS
+
+    def __init__(
+        self,
+        gamma: float | Literal["auto"] = "auto",
+        *,
+        random_state: int | None = 0,
+    ) -> None:
+        self.gamma = gamma
+        self.random_state = random_state
+
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         rows = Rows(problem.Z[:, :-1], problem.y, np.ones(len(problem.y)))
         of_environments = moments(rows, problem.environments)
         fits = [anchor_fit(of_environments, gamma) for gamma in values]
         return [np.append(fit.coef, fit.intercept) for fit in fits]
-
-
-class AnchorClassifier(_Anchor, LinearClassifierBase):
-    """Logistic regression whose mean residual stays small in every environment.
-
-    Parameters
-    ----------
-    gamma : weight of the environments' mean residuals; 1 is logistic regression. "auto" chooses
-        it on held-out training rows (see `hetrisk.baselines.choice`).
-    random_state : seed of the folds that "auto" deals.
-    """
-
-    def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
-        risks = problem.risks()
-        objectives = [
-            partial(anchor_objective, risks=risks, gamma=gamma) if gamma != 1 else None
-            for gamma in values
-        ]
-        return minima(objectives, risks.erm())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,28 +21,52 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hetrisk.baselines.choice import STRENGTH, Choice, choose, choose_by_environments, folds
-from hetrisk.baselines.problem import Problem, problem_scale, with_ones
-from hetrisk.baselines.risks import LogisticRisks, SquaredRisks
+from hetrisk.baselines.problem import Problem
+from hetrisk.baselines.risks import LogisticRisks, Risks, SquaredRisks
 from hetrisk.blocks.labels import quoted
-from hetrisk.core.numerics.rows import FloatArray, IntArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
+from hetrisk.core.numerics.spread import column_spread
 from hetrisk.estimators.memberships import memberships
-from hetrisk.estimators.scales import Scale
+from hetrisk.estimators.scales import Scale, scale_of
 
 
 class Method(BaseEstimator, ABC):
-    """A way from a problem to weights, with one strength that the rule of `choice` may choose.
+    """A way from a problem to weights.
 
     Attributes
     ----------
-    strength : name of the parameter that holds the strength.
-    values : strengths to choose from, weakest first.
+    strength : name of the parameter that holds the strength, where there is one to choose.
     standardise : whether the method sees standardised columns; its objective must then be free
         of the columns' units, so that this only helps the optimiser.
     """
 
-    strength: ClassVar[str]
-    values: ClassVar[tuple[float, ...]]
+    strength: ClassVar[str] = ""
     standardise: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    @abstractmethod
+    def _solve(self, problem: Problem) -> tuple[FloatArray, Choice | None]:
+        """Weights, the intercept last, and how their strength was chosen."""
+
+    def _scale(self, X: FloatArray, y: FloatArray) -> Scale:
+        """Centre and spread of the columns; without ``standardise`` they keep their units."""
+        scale = scale_of(column_spread(Rows(X, y, np.ones(len(X)))))
+        return scale if self.standardise else replace(scale, spread=np.ones_like(scale.spread))
+
+    @abstractmethod
+    def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
+        """Fit to rows that the face of the method, regression or classification, checks."""
+
+
+class Tuned(Method):
+    """A method with one strength that the rule of `choice` may choose.
+
+    Attributes
+    ----------
+    values : strengths to choose from, weakest first.
+    """
+
+    values: ClassVar[tuple[float, ...]]
     random_state: int | None
 
     @abstractmethod
@@ -49,11 +74,8 @@ class Method(BaseEstimator, ABC):
         """Weights for each of ``values``, weakest first; each may start from the one before."""
 
     @property
-    def _parameter_constraints(self) -> dict[str, list[Any]]:
+    def _parameter_constraints(self) -> dict[str, list[Any]]:  # type: ignore[override]
         return {self.strength: STRENGTH, "random_state": ["random_state"]}
-
-    def _check(self) -> None:
-        self._validate_params()
 
     def _solve(self, problem: Problem) -> tuple[FloatArray, Choice]:
         given = getattr(self, self.strength)
@@ -78,12 +100,8 @@ class Method(BaseEstimator, ABC):
         """(n_values, K) risks of every strength fitted on some rows, on others."""
         return problem.take(test).held_out_risks(self._path(problem.take(train), self.values))
 
-    @abstractmethod
-    def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
-        """Fit to rows that the face of the method, regression or classification, checks."""
 
-
-class Penalised(Method):
+class Penalised(Tuned):
     """A method whose strength is a penalty."""
 
     strength = "penalty"
@@ -129,22 +147,16 @@ class LinearRegressorBase(RegressorMixin, Method):
     """Least squares face: ``coef_`` (d,), ``intercept_``, ``choices_`` (one `Choice`)."""
 
     def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
-        self._check()
+        self._validate_params()
         rows: tuple[FloatArray, np.ndarray] = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
         )
         features, target = rows[0], rows[1].astype(np.float64)
-        scale = problem_scale(features, target, standardise=self.standardise)
-        problem = Problem(
-            with_ones(scale.features(features)),
-            scale.target(target),
-            _occupied(environments, len(target)),
-            SquaredRisks,
-            *_units(scale),
-        )
+        scale = self._scale(features, target)
+        problem = _problem(scale, features, scale.target(target), environments, SquaredRisks)
         weights, choice = self._solve(problem)
         self.coef_, self.intercept_ = _original(scale, weights)
-        self.choices_ = (choice,)
+        self.choices_ = () if choice is None else (choice,)
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -164,7 +176,7 @@ class LinearClassifierBase(ClassifierMixin, Method):
     """Logistic face: ``classes_``, ``coef_`` (1 or C, d), ``intercept_``, ``choices_``."""
 
     def _fit(self, X: ArrayLike, y: ArrayLike, environments: ArrayLike | None) -> Self:
-        self._check()
+        self._validate_params()
         rows: tuple[FloatArray, np.ndarray] = validate_data(
             self, X, y, dtype=np.float64, ensure_min_samples=2
         )
@@ -174,19 +186,17 @@ class LinearClassifierBase(ClassifierMixin, Method):
             raise ValueError(
                 f"y must hold at least two classes; got only one class, {quoted(self.classes_[0])}."
             )
-        scale = problem_scale(rows[0], None, standardise=self.standardise)
-        Z, shares = with_ones(scale.features(rows[0])), _occupied(environments, len(codes))
-        targets = [codes == c for c in range(len(self.classes_))]
+        scale = self._scale(rows[0], np.zeros(len(codes)))
+        first = _problem(scale, rows[0], np.zeros(len(codes)), environments, LogisticRisks)
+        targets = [(codes == c).astype(np.float64) for c in range(len(self.classes_))]
         solved = [
-            self._solve(
-                Problem(Z, target.astype(np.float64), shares, LogisticRisks, *_units(scale))
-            )
+            self._solve(replace(first, y=target))
             for target in (targets[1:] if len(targets) == 2 else targets)
         ]
         original = [_original(scale, weights) for weights, _ in solved]
         self.coef_ = np.stack([coef for coef, _ in original])
         self.intercept_ = np.array([intercept for _, intercept in original])
-        self.choices_ = tuple(choice for _, choice in solved)
+        self.choices_ = tuple(choice for _, choice in solved if choice is not None)
         return self
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -229,17 +239,15 @@ class LinearClassifierBase(ClassifierMixin, Method):
         return classes
 
 
-def _occupied(environments: ArrayLike | None, n_rows: int) -> FloatArray:
-    """(n, K) responsibilities of the environments that have rows; one of all rows where None."""
-    if environments is None:
-        return np.ones((n_rows, 1))
-    shares, _ = memberships(environments, n_rows)
-    return shares[:, shares.sum(axis=0) > 0]
-
-
-def _units(scale: Scale) -> tuple[float, float]:
-    """Return the unit of the columns (of the first, where each has its own) and the target's."""
-    return float(scale.spread[0]), float(scale.spread[-1])
+def _problem(
+    scale: Scale, X: FloatArray, y: FloatArray, environments: ArrayLike | None, family: type[Risks]
+) -> Problem:
+    """Rows on their scale; environments without rows are left out, and None is one of all rows."""
+    shares = np.ones((len(y), 1))
+    if environments is not None:
+        shares, _ = memberships(environments, len(y))
+    Z = np.column_stack([scale.features(X), np.ones(len(y))])
+    return Problem(Z, y, shares[:, shares.sum(axis=0) > 0], family)
 
 
 def _original(scale: Scale, weights: FloatArray) -> tuple[FloatArray, float]:

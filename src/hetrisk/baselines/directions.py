@@ -18,24 +18,20 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    RegressorMixin,
-    _fit_context,
-    is_classifier,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hetrisk.baselines.base import Labelled, LinearRegressorBase
+from hetrisk.baselines.problem import Problem
 from hetrisk.core.numerics.floors import SINGULAR
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.stable.regressions import risk_at
-from hetrisk.estimators.memberships import memberships
 
 STRENGTHS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # times the reach
+REACH: dict[str, list[Any]] = {"reach": [Interval(Real, 0, None, closed="left")]}
 
 
 def significant(means: FloatArray, rows: FloatArray) -> FloatArray:
@@ -49,7 +45,7 @@ def significant(means: FloatArray, rows: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    means : (K, q, q) for z = (1, x, y).
+    means : (K, q, q) for z = (x, 1, y), the target last.
     rows : (K,) of each environment.
     """
     share = rows / rows.sum()
@@ -68,7 +64,7 @@ def significant(means: FloatArray, rows: FloatArray) -> FloatArray:
 def direction_coefficients(
     means: FloatArray, rows: FloatArray, strength: float, *, labels: bool = False
 ) -> FloatArray:
-    """(p,) minimum of the penalised risk, the constant first; arguments as for `significant`.
+    """(p,) minimum of the penalised risk; arguments as for `significant`.
 
     Gradients are taken in units of each environment's noise, but for labels, whose noise follows
     from their mean.
@@ -117,35 +113,7 @@ def chosen_coefficients(
     return fits[int(np.argmin(risk_at(losses, reach)))]
 
 
-class _Directions(BaseEstimator):
-    """What regression and classification share."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "reach": [Interval(Real, 0, None, closed="left")]
-    }
-
-    def __init__(self, reach: float = 1.0) -> None:
-        self.reach = reach
-
-    def _direction(self, X: FloatArray, y: FloatArray, environments: Any) -> FloatArray:
-        """(1 + d,) coefficients of numbers y, the constant first, in the units of X."""
-        centre, spread = X.mean(axis=0), X.std(axis=0)
-        spread = np.where(spread > 0, spread, 1.0)
-        unit = max(float(np.std(y)), np.finfo(float).tiny)
-        Z = np.column_stack([np.ones(len(X)), (X - centre) / spread, (y - y.mean()) / unit])
-        shares = np.ones((len(X), 1))
-        if environments is not None:
-            shares, _ = memberships(environments, len(X))
-        rows = shares.sum(axis=0)
-        shares, rows = shares[:, rows > 0], rows[rows > 0]
-        means = np.einsum("nk,ni,nj->kij", shares, Z, Z, optimize=True) / rows[:, None, None]
-        labels = is_classifier(self)
-        coef = unit * chosen_coefficients(means, rows, float(self.reach), labels=labels)
-        slopes = coef[1:] / spread
-        return np.append(coef[0] + y.mean() - slopes @ centre, slopes)
-
-
-class DirectionsRegressor(RegressorMixin, _Directions):
+class DirectionsRegressor(Labelled, LinearRegressorBase):
     """Least squares whose gradient is asked to be the same in all known environments.
 
     Parameters
@@ -165,22 +133,25 @@ class DirectionsRegressor(RegressorMixin, _Directions):
     >>> model = DirectionsRegressor(reach=4.0).fit(X, y, environments=environments)
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
-        """Fit; ``environments`` is a label a row, or (n, K) responsibilities, or None for one."""
-        rows = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        coef = self._direction(rows[0], np.asarray(rows[1], dtype=np.float64), environments)
-        self.intercept_, self.coef_ = float(coef[0]), coef[1:]
-        return self
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = REACH
+    _of_labels: ClassVar[bool] = False
 
-    def predict(self, X: Any) -> FloatArray:
-        """(n,) predictions."""
-        check_is_fitted(self)
-        rows: FloatArray = validate_data(self, X, reset=False, dtype=np.float64)
-        return np.asarray(rows @ self.coef_ + self.intercept_)
+    def __init__(self, reach: float = 1.0) -> None:
+        self.reach = reach
+
+    def _solve(self, problem: Problem) -> tuple[FloatArray, None]:
+        shares, z = problem.environments, np.column_stack([problem.Z, problem.y])
+        rows = shares.sum(axis=0)
+        means = np.einsum("nk,ni,nj->kij", shares, z, z, optimize=True) / rows[:, None, None]
+        reach = float(self.reach)
+        return chosen_coefficients(means, rows, reach, labels=self._of_labels), None
 
 
-class DirectionsClassifier(ClassifierMixin, _Directions):
+class _OfIndicator(DirectionsRegressor):
+    _of_labels = True
+
+
+class DirectionsClassifier(ClassifierMixin, BaseEstimator):
     """Logistic regression on the scores of `DirectionsRegressor` of each class's indicator.
 
     Parameters
@@ -194,6 +165,11 @@ class DirectionsClassifier(ClassifierMixin, _Directions):
         One direction for two classes, one a class for more.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = REACH
+
+    def __init__(self, reach: float = 1.0) -> None:
+        self.reach = reach
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, *, environments: Any = None) -> Self:
         """Fit; ``environments`` as in `DirectionsRegressor.fit`."""
@@ -205,7 +181,8 @@ class DirectionsClassifier(ClassifierMixin, _Directions):
             raise ValueError(f"y must hold at least two classes; got one class, {got}.")
         asked = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
         targets = [(codes == c).astype(np.float64) for c in asked]
-        found = [self._direction(rows[0], target, environments)[1:] for target in targets]
+        of = _OfIndicator(self.reach)
+        found = [of.fit(rows[0], t, environments=environments).coef_ for t in targets]
         self.directions_ = np.column_stack(found)
         spread = (rows[0] @ self.directions_).std(axis=0)
         self.directions_ /= np.where(spread > 0, spread, 1.0)

@@ -9,14 +9,12 @@ only K unknowns; w(q) is a (weighted) least squares or logistic fit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import optimize
 
 from hetrisk.baselines.base import Labelled, LinearClassifierBase, LinearRegressorBase
-from hetrisk.baselines.choice import Choice
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import Risks
 from hetrisk.core.numerics.rows import FloatArray
@@ -48,17 +46,8 @@ def worst_case_weights(risks: Risks) -> FloatArray:
 
 
 class _GroupDRO(Labelled):
-    strength = ""
-    values = ()
-
-    def __init__(self) -> None:
-        pass
-
-    def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
-        return [worst_case_weights(problem.risks())]
-
-    def _solve(self, problem: Problem) -> tuple[FloatArray, Choice]:
-        return self._path(problem, ())[0], Choice(0.0, np.empty(0), np.empty(0), 0.0)
+    def _solve(self, problem: Problem) -> tuple[FloatArray, None]:
+        return worst_case_weights(problem.risks()), None
 
 
 class GroupDRORegressor(_GroupDRO, LinearRegressorBase):

@@ -11,28 +11,24 @@ number and both losses have it in closed or nearly closed form:
 * logistic loss with margin m and c = s^2 / (2 gamma): log(1 + e^u) - c p(u)^2 / 2, where p is
   the logistic function and u solves u + m = c p(u).
 
-A ``radius`` instead of gamma asks for the worst distribution within that 2-Wasserstein distance;
-it minimises gamma radius^2 + (the above) over gamma too, which for squared loss gives
-(sqrt(E r^2) + radius s)^2 (Blanchet, Kang and Murthy, arXiv:1610.05627). Distances are in the
-units of the columns: standardise columns whose units differ.
+The worst distribution within a 2-Wasserstein distance, the ``radius``, minimises gamma radius^2 +
+(the above) over gamma too, which for squared loss gives (sqrt(E r^2) + radius s)^2 (Blanchet, Kang
+and Murthy, arXiv:1610.05627). Distances are in the units of the columns: standardise columns whose
+units differ.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from scipy import optimize, special
-from sklearn.utils._param_validation import Interval
 
-from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Unlabelled
-from hetrisk.baselines.choice import Choice
+from hetrisk.baselines.base import LinearClassifierBase, LinearRegressorBase, Tuned, Unlabelled
 from hetrisk.baselines.problem import Problem
 from hetrisk.baselines.risks import minimum
 from hetrisk.core.numerics.floors import SINGULAR, TINY
@@ -41,7 +37,6 @@ from hetrisk.core.numerics.rows import FloatArray, Rows
 
 START_RIDGE = 1e-3
 MAX_EVALUATIONS = 200  # separable classes put kinks into the robust risk, where steps get short
-MAX_COST = 1e100  # a cost beyond it moves no row; below its inverse, every row
 RADII = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 
 
@@ -98,11 +93,6 @@ def radius_balance(mu: float, path: RidgePath, radius: float) -> float:
     return mu * math.sqrt(path.norm2(mu)) - radius * math.sqrt(path.risk(mu))
 
 
-def gamma_balance(mu: float, path: RidgePath, gamma: float) -> float:
-    """Zero where gamma E r^2 / (gamma - |theta|^2) is stationary along the ridge path."""
-    return mu * (gamma - path.norm2(mu)) - path.risk(mu)
-
-
 def worst_logit(m: FloatArray, c: float) -> FloatArray:
     """(n,) maximiser u of log(1 + e^u) - (u + m)^2 / (2 c), a root of u + m = c p(u).
 
@@ -140,36 +130,26 @@ def _root(m: FloatArray, c: float, u: FloatArray, low: Any, high: Any) -> FloatA
     return u
 
 
-def robust_logistic(
-    v: FloatArray, problem: Problem, radius: float, gamma: float | None
-) -> tuple[float, FloatArray]:
-    """Robust risk and gradient at v = (theta, a), or (theta, a, log gamma) for a radius."""
+def robust_logistic(v: FloatArray, problem: Problem, radius: float) -> tuple[float, FloatArray]:
+    """Robust risk and gradient at v = (theta, a, log gamma)."""
     d = problem.Z.shape[1] - 1
     theta = v[:d]
-    cost = float(np.exp(v[-1])) if gamma is None else gamma
+    gamma = float(np.exp(v[-1]))
     sign = 2 * problem.y - 1
-    c = float(theta @ theta) / (2 * cost)
-    m = sign * (problem.Z @ v[: d + 1])
+    c = float(theta @ theta) / (2 * gamma)
+    m = sign * (problem.Z @ v[:-1])
     u = worst_logit(m, c)
     p = special.expit(u)
     half = float(np.mean(p**2)) / 2
-    value = float(np.mean(np.logaddexp(0.0, u))) - c * half
-    gradient = np.zeros_like(v)
-    gradient[: d + 1] = -(sign * p) @ problem.Z / len(m)
-    gradient[:d] += half * theta / cost
-    if gamma is None:
-        value += cost * radius**2
-        gradient[-1] = cost * radius**2 - half * c
+    gradient = np.append(-(sign * p) @ problem.Z / len(m), gamma * radius**2 - half * c)
+    gradient[:d] += half * theta / gamma
+    value = float(np.mean(np.logaddexp(0.0, u))) - c * half + gamma * radius**2
     return value, gradient
 
 
-def logistic_weights(
-    problem: Problem, radius: float, gamma: float | None, start: FloatArray
-) -> FloatArray:
+def logistic_weights(problem: Problem, radius: float, start: FloatArray) -> FloatArray:
     """Weights of least robust logistic risk, from ``start``."""
-    objective = partial(robust_logistic, problem=problem, radius=radius, gamma=gamma)
-    if gamma is not None:
-        return minimum(objective, start, max_evaluations=MAX_EVALUATIONS)
+    objective = partial(robust_logistic, problem=problem, radius=radius)
     p = special.expit(-(2 * problem.y - 1) * (problem.Z @ start))
     reach = np.sqrt(np.mean(p**2)) * np.linalg.norm(start[:-1]) / (2 * radius)
     v = np.append(start, np.log(np.clip(float(reach), 1e-6, 1e6)))
@@ -178,24 +158,17 @@ def logistic_weights(
     return minimum(objective, v, bounds, MAX_EVALUATIONS)[:-1]
 
 
-def scaled_radius(problem: Problem, radius: float) -> float:
-    """Return a radius in the user's units as one in those of the problem.
+def bounded_radius(problem: Problem, radius: float) -> float:
+    """Return the radius, or what is as good and may be squared.
 
     From the size of the rows on theta = 0 is best whatever y is (Cauchy-Schwarz: |E r x| is at
-    most sqrt(E r^2 E |x|^2)): a larger radius changes nothing, and may be too large to square.
+    most sqrt(E r^2 E |x|^2)): a larger radius changes nothing.
     """
-    size = math.sqrt(float(np.mean(np.sum(problem.Z**2, axis=1))))  # at least 1: Z holds ones
-    return min(radius / problem.unit, 2 * size)
+    size = math.sqrt(float(np.mean(np.sum(problem.Z**2, axis=1))))
+    return min(radius, 2 * size)
 
 
-def scaled_gamma(problem: Problem, gamma: float) -> float:
-    """Return a cost in the user's units as one in those of the problem; infinite if too large."""
-    with np.errstate(over="ignore", under="ignore"):
-        cost = np.float64(gamma) * np.float64(problem.unit / problem.target_unit) ** 2
-    return math.inf if cost > MAX_COST else max(float(cost), 1 / MAX_COST)
-
-
-class _WassersteinDRO(Unlabelled):
+class _WassersteinDRO(Tuned, Unlabelled):
     strength = "radius"
     values = RADII
     standardise = False
@@ -204,35 +177,10 @@ class _WassersteinDRO(Unlabelled):
         self,
         radius: float | Literal["auto"] = "auto",
         *,
-        gamma: float | None = None,
         random_state: int | None = 0,
     ) -> None:
         self.radius = radius
-        self.gamma = gamma
         self.random_state = random_state
-
-    @property
-    def _parameter_constraints(self) -> dict[str, list[Any]]:
-        above_zero = Interval(Real, 0, None, closed="right")
-        return {**super()._parameter_constraints, "gamma": [above_zero, None]}
-
-    def _check(self) -> None:
-        super()._check()
-        if self.gamma is not None and self.radius != "auto":
-            raise ValueError(
-                f"radius must be left at 'auto' when gamma is given; got radius={self.radius!r} "
-                f"and gamma={self.gamma!r}."
-            )
-
-    def _solve(self, problem: Problem) -> tuple[FloatArray, Choice]:
-        if self.gamma is None:
-            return super()._solve(problem)
-        nothing = Choice(np.nan, np.empty(0), np.empty(0), 0.0)
-        return self._gamma_weights(problem, float(self.gamma)), nothing
-
-    @abstractmethod
-    def _gamma_weights(self, problem: Problem, gamma: float) -> FloatArray:
-        """Weights for a cost instead of a radius."""
 
 
 class WassersteinDRORegressor(_WassersteinDRO, LinearRegressorBase):
@@ -242,21 +190,14 @@ class WassersteinDRORegressor(_WassersteinDRO, LinearRegressorBase):
     ----------
     radius : of the 2-Wasserstein ball, in the units of the columns; 0 is least squares. "auto"
         chooses it on held-out training rows (see `hetrisk.baselines.choice`).
-    gamma : cost of moving a row by one unit, squared, in place of a radius; large is least
-        squares.
     random_state : seed of the folds that "auto" deals.
     """
 
     def _path(self, problem: Problem, values: Sequence[float]) -> list[FloatArray]:
         path = RidgePath.of(problem)
-        radii = [scaled_radius(problem, radius) for radius in values]
+        radii = [bounded_radius(problem, radius) for radius in values]
         balances = [partial(radius_balance, path=path, radius=radius) for radius in radii]
         return [path.weights(path.root(balance)) for balance in balances]
-
-    def _gamma_weights(self, problem: Problem, gamma: float) -> FloatArray:
-        path, gamma = RidgePath.of(problem), scaled_gamma(problem, gamma)
-        balance = partial(gamma_balance, path=path, gamma=gamma)
-        return path.weights(path.root(balance) if np.isfinite(gamma) else 0.0)
 
 
 class WassersteinDROClassifier(_WassersteinDRO, LinearClassifierBase):
@@ -266,8 +207,6 @@ class WassersteinDROClassifier(_WassersteinDRO, LinearClassifierBase):
     ----------
     radius : of the 2-Wasserstein ball, in the units of the columns; 0 is logistic regression.
         "auto" chooses it on held-out training rows (see `hetrisk.baselines.choice`).
-    gamma : cost of moving a row by one unit, squared, in place of a radius; large is logistic
-        regression.
     random_state : seed of the folds that "auto" deals.
     """
 
@@ -276,14 +215,7 @@ class WassersteinDROClassifier(_WassersteinDRO, LinearClassifierBase):
         # The problem is convex: the start only has to be near. A ridge fit is, where classes
         # that can be separated send plain logistic regression towards infinity.
         w = risks.minimiser(risks.share, ridge=START_RIDGE)
-        for radius in (scaled_radius(problem, value) for value in values):
-            w = logistic_weights(problem, radius, None, w) if radius > 0 else w
+        for radius in (bounded_radius(problem, value) for value in values):
+            w = logistic_weights(problem, radius, w) if radius > 0 else w
             path.append(w if radius > 0 else risks.erm())
         return path
-
-    def _gamma_weights(self, problem: Problem, gamma: float) -> FloatArray:
-        risks, gamma = problem.pooled(), scaled_gamma(problem, gamma)
-        if not np.isfinite(gamma):
-            return risks.erm()
-        start = risks.minimiser(risks.share, ridge=START_RIDGE)
-        return logistic_weights(problem, 0.0, gamma, start)

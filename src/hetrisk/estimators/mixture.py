@@ -164,7 +164,8 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         """
         rows, family = self._check_fit_rows(X, y, sample_weight)
         scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
-        _check_scale(scale)
+        if scale.constant_target:
+            raise ValueError("y must take at least two values; it is constant.")
         used = ~scale.constant
         largest = self._most_environments(rows.n_rows, int(used.sum()))
         source = rows.standardised(scale.centre, scale.spread)
@@ -362,10 +363,3 @@ def _family_of(y: Any, X: Any) -> str:
             return Bernoulli.name
     few = len(np.unique(values)) <= 2
     return Bernoulli.name if few else Gaussian.name
-
-
-def _check_scale(scale: Scale) -> None:
-    if not (np.isfinite(scale.centre).all() and np.isfinite(scale.spread).all()):
-        raise ValueError("X and y must be finite; the blocks hold NaN or infinity.")
-    if scale.constant_target:
-        raise ValueError("y must take at least two values; it is constant.")

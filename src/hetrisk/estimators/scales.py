@@ -12,7 +12,7 @@ from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
 from hetrisk.core.numerics.spread import ColumnSpread, column_spread
 
-LARGEST = 1e300  # differences and products of a few such numbers are still numbers
+LARGEST = 1e100  # of numbers: squares of larger ones overflow, and those of its inverse vanish
 
 
 @dataclass(frozen=True)
@@ -59,42 +59,28 @@ def measure_scale(rows: Blocks, family: Family, names: Sequence[str] | None = No
 
     ``names`` are those of the features, for messages; by default the ones the rows know.
     """
-    scale = scale_of(rows.sum(column_spread))
+    scale = scale_of(rows.sum(column_spread), rows.feature_names if names is None else names)
     scale.centre[-1], scale.spread[-1] = family.standardised(scale.centre[-1], scale.spread[-1])
-    _refuse_extremes(scale, rows.feature_names if names is None else names)
     return scale
 
 
-def scale_of(found: ColumnSpread) -> Scale:
-    """Scale of columns (X, y) measured before; a column that varies by rounding is constant."""
+def scale_of(found: ColumnSpread, names: Sequence[str] | None = None) -> Scale:
+    """Scale of columns (X, y) measured before; a column that varies by rounding is constant.
+
+    Refused are numbers that are none, and those whose squares no double can hold.
+    """
+    largest = found.largest
+    if not np.isfinite(largest).all():
+        raise ValueError("X and y must be finite; they hold NaN or infinity.")
     constant = found.constant
+    bad = (largest > LARGEST) | (~constant & (found.spread < 1.0 / LARGEST))
+    if bad.any():
+        at = int(np.argmax(bad))
+        shown = [*(range(len(bad) - 1) if names is None else (repr(str(n)) for n in names)), None]
+        what = "y" if shown[at] is None else f"column {shown[at]} of X"
+        how = f"holds numbers beyond {LARGEST:.0e}"
+        if largest[at] <= LARGEST:
+            how = f"varies by less than {1.0 / LARGEST:.0e}"
+        raise ValueError(f"{what} {how}, which cannot be squared: give it in another unit.")
     spread = np.where(constant, 1.0, found.spread)
     return Scale(found.centre, spread, constant[:-1], bool(constant[-1]))
-
-
-def _refuse_extremes(scale: Scale, names: Sequence[str] | None) -> None:
-    """Refuse columns whose numbers, or whose coefficients, no double can hold."""
-    spread, target = scale.spread[:-1], scale.spread[-1]
-    size = np.maximum(spread, np.abs(scale.centre[:-1]))
-    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        ratio = target / spread
-    if max(target, abs(scale.centre[-1])) > LARGEST:
-        raise ValueError(
-            f"y holds numbers as large as {max(target, abs(scale.centre[-1])):.0e}; beyond "
-            f"{LARGEST:.0e} nothing can be computed: give it in a larger unit."
-        )
-    for bad, words in (
-        (size > LARGEST, f"holds numbers beyond {LARGEST:.0e}, too large to compute with"),
-        (spread < 1 / LARGEST, f"varies by less than {1 / LARGEST:.0e}, too little to divide by"),
-        (
-            (ratio > LARGEST) | (ratio < 1 / LARGEST),
-            f"and y (spread {target:.0e}) are so far apart that no coefficient can be written",
-        ),
-    ):
-        if bad.any():
-            column = int(np.argmax(bad))
-            name = f"{column}" if names is None else repr(str(names[column]))
-            raise ValueError(
-                f"column {name} of X (spread {spread[column]:.0e}) {words}: give it in another "
-                "unit."
-            )

@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_array, validate_data
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import Inputs, Predictor
+from hetrisk.estimators.scales import LARGEST
 from hetrisk.tables import TableEncoder
 from hetrisk.tables.frames import as_pandas
 from hetrisk.tables.time import TimeColumn, read_environment, read_time
 
-LARGEST = 1e100  # of numbers: squares of larger ones overflow
 MISSING = "(missing)"  # the environment of rows that name none
 
 
