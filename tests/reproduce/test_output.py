@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from hetrisk.cli.app import cli
 from hetrisk.cli.reproduce import reproduce as command
 from hetrisk.reproduce import Records, reproduce
 from hetrisk.reproduce.output import write_page, write_section
@@ -183,7 +184,7 @@ def test_stopped_by_the_user_says_how_to_go_on(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("hetrisk.reproduce.run_with_progress", stop)
-    result = CliRunner().invoke(command, ["table2", "--out", str(tmp_path)])
+    result = CliRunner().invoke(cli, ["reproduce", "table2", "--out", str(tmp_path)])
     assert result.exit_code == 130
     assert f"Started again with --out {tmp_path}, it goes on" in result.output
 

@@ -7,20 +7,18 @@ the traceback behind either.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 import hetrisk
 from hetrisk import atomic
-from hetrisk.cli.process import ending_on_signals, exit_code, received
+from hetrisk.cli.process import ending_on_signals, received
 
 COMMANDS = {
     "demo": "See the point: a real table, its past learned from, and what came after.",
@@ -31,32 +29,7 @@ COMMANDS = {
     "report": "Write the page that explains a fitted model.",
     "reproduce": "Make the paper's tables and the comparison on real tables again.",
 }
-DEBUG = "hetrisk.debug"
-
-
-class Sentence(click.ClickException):
-    """An error said in one sentence, with exit code 1."""
-
-    def show(self, file: Any = None) -> None:
-        """Print the sentence to the standard error."""
-        click.echo(f"Error: {self.message}", file=sys.stderr if file is None else file)
-
-
-class Interrupted(Sentence):
-    """Ctrl-C or a signal to end: nothing half-written is left behind.
-
-    Parameters
-    ----------
-    message : what to say.
-    cause : the interrupt, which knows the exit code if a signal was behind it.
-    """
-
-    def __init__(self, message: str, cause: KeyboardInterrupt) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code(cause)  # type: ignore[misc]
-
-    def show(self, file: Any = None) -> None:
-        click.echo(self.message, file=sys.stderr if file is None else file)
+DEBUG, TYPED = "hetrisk.debug", "hetrisk.typed"
 
 
 class Commands(click.Group):
@@ -80,76 +53,57 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def main(self, *args: Any, **extra: Any) -> Any:
-        """Run the command line; a signal decides the exit code wherever it came.
-
-        Between parsing and the command, and after it, click would call an interrupt its own name
-        and end with 1.
-        """
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run the command line, and end with its exit code."""
         atomic.forget()
-        try:
-            with ending_on_signals():
-                return self._main(*args, **extra)
-        except KeyboardInterrupt as interrupt:
-            click.echo(_stopped(), err=True)
-            sys.exit(exit_code(interrupt))
-
-    def _main(self, *args: Any, **extra: Any) -> Any:
-        try:
-            return super().main(*args, **extra)
-        except SystemExit as end:
-            cause = received()
-            if cause is None or not end.code:
-                raise
-            sys.exit(exit_code(cause))
+        with ending_on_signals():
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # what matters is in the verdict and the notes
+                    code = super().main(*args, **{**extra, "standalone_mode": False})
+            except BaseException as error:
+                code = _ended(error)
+        sys.exit(code)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Parse the arguments; what is mistyped is shown, never obeyed."""
-        try:
-            with _clean_messages():
-                return super().make_context(*args, **extra)
-        except KeyboardInterrupt as interrupt:
-            raise Interrupted(_stopped(), interrupt) from None
+        """Parse the arguments, and remember them as they were typed."""
+        typed = ["hetrisk", *args[1]]
+        context = super().make_context(*args, **extra)
+        context.meta[TYPED] = typed
+        return context
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; turn what goes wrong into a sentence."""
         try:
-            with warnings.catch_warnings(), _clean_messages():
-                warnings.simplefilter("ignore")  # what matters is in the verdict and the notes
-                return super().invoke(ctx)
-        except (click.ClickException, click.Abort):
-            cause = received()
-            if cause is not None:
-                raise Interrupted(_stopped(), cause) from None
+            return super().invoke(ctx)
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
-        except click.exceptions.Exit:
-            raise
-        except KeyboardInterrupt as interrupt:
-            raise Interrupted(_stopped(), interrupt) from None
-        except BaseException as error:
+        except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise  # the reader of a pipe went away, as `| head` does: click ends quietly
-            if not isinstance(error, Exception):
-                raise
-            cause = received()
-            if cause is not None:  # an import cut short can fail in any way
-                raise Interrupted(_stopped(), cause) from None
             if ctx.meta.get(DEBUG):
                 traceback.print_exc()
-            raise Sentence(_sentence(error)) from None
+            raise click.ClickException(_sentence(error)) from None
 
 
-@contextlib.contextmanager
-def _clean_messages() -> Iterator[None]:
-    """Spell out control characters that came with an argument."""
-    try:
-        yield
-    except click.ClickException as error:
-        from hetrisk.tables.errors import shown
+def _ended(error: BaseException) -> Any:
+    """Say why a command ended; return its exit code. A signal decides it wherever it came."""
+    stopped = received()  # a library that is interrupted while it loads fails in its own way
+    if isinstance(error, SystemExit) and (stopped is None or not error.code):
+        return error.code
+    if stopped is not None or isinstance(error, click.Abort):
+        cause = stopped or error.__cause__  # none where a question was answered with no
+        click.echo(str(cause or "") or _stopped(), err=True)
+        return 1 if cause is None else getattr(cause, "exit_code", 130)
+    if not isinstance(error, click.ClickException):
+        raise error
+    from hetrisk.tables.errors import shown
 
-        clean = "\n".join(shown(line, 2000) for line in error.message.split("\n"))
-        error.message = clean  # type: ignore[misc]
-        raise
+    # What is mistyped is shown, never obeyed.
+    clean = "\n".join(shown(line, 2000) for line in error.message.split("\n"))
+    error.message = clean  # type: ignore[misc]
+    error.show()
+    return error.exit_code
 
 
 def _stopped() -> str:
@@ -166,11 +120,6 @@ def _sentence(error: Exception) -> str:
     from hetrisk.modelfile import ModelFileError
     from hetrisk.tables.errors import TableError, shown
 
-    if not isinstance(error, (TableError, ModelFileError, OSError, MemoryError)):
-        return (
-            f"something unforeseen went wrong ({type(error).__name__}: {shown(error, 300)}). "
-            "This is a fault in hetrisk: run again with --debug and report what it prints"
-        )
     if isinstance(error, MemoryError):
         return "there is not enough memory for this table"
     if isinstance(error, OSError) and error.strerror:
@@ -178,7 +127,12 @@ def _sentence(error: Exception) -> str:
         if not names and error.errno == errno.ENOSPC and _output_is_full():
             names = ["standard output"]
         return f"{shown(names[0], 200)}: {error.strerror}" if names else error.strerror
-    return shown(error.in_flags if isinstance(error, TableError) else error, 1000)
+    if isinstance(error, (TableError, ModelFileError, OSError)):
+        return shown(error.in_flags if isinstance(error, TableError) else error, 1000)
+    return (
+        f"something unforeseen went wrong ({type(error).__name__}: {shown(error, 300)}). "
+        "This is a fault in hetrisk: run again with --debug and report what it prints"
+    )
 
 
 def _output_is_full() -> bool:

@@ -10,14 +10,12 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _received: list[KeyboardInterrupt] = []
 
 
 class Terminated(KeyboardInterrupt):
-    """A signal to end, treated as Ctrl-C is: whatever is half done is cleaned up.
+    """A signal to end, or Ctrl-C: whatever is half done is cleaned up.
 
     Attributes
     ----------
@@ -31,22 +29,22 @@ class Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def ending_on_signals() -> Iterator[None]:
-    """Let a signal to end raise `Terminated` in the main thread, once, within the block.
+    """Let Ctrl-C and a signal to end raise `Terminated` in the main thread, within the block.
 
     A signal that was ignored (``nohup``) or is handled by someone else stays so.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    ours = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    before = {n: signal.getsignal(n) for n in (signal.SIGINT, *ENDING)}
+    ours = {number: old for number, old in before.items() if old in usual}
     main = os.getpid()
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _stop)
 
     def end(number: int, frame: FrameType | None) -> None:
-        for other in ours:  # a second one must not stop the cleaning up
-            signal.signal(other, signal.SIG_IGN)
+        if number in ENDING:
+            for other in set(ours) & set(ENDING):  # a second one must not stop the cleaning up
+                signal.signal(other, signal.SIG_IGN)
         if os.getpid() != main:  # a forked worker has nothing to clean up
             os._exit(128 + number)
         _received.append(Terminated(number))
@@ -58,28 +56,12 @@ def ending_on_signals() -> Iterator[None]:
         yield
     finally:
         _received.clear()
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
-        if before is signal.default_int_handler:
-            signal.signal(signal.SIGINT, before)
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C as Python treats it, and remembered."""
-    _received.append(KeyboardInterrupt())
-    raise _received[-1]
-
-
-def exit_code(interrupt: KeyboardInterrupt) -> int:
-    """Return the code to end with: 128 and the number of the signal."""
-    return interrupt.exit_code if isinstance(interrupt, Terminated) else 128 + signal.SIGINT
+        for number, old in ours.items():
+            signal.signal(number, old)
 
 
 def received() -> KeyboardInterrupt | None:
-    """Return the first interrupt that came while a command ran, if one did.
-
-    It may have been swallowed: a library that is interrupted while it loads fails in its own way.
-    """
+    """Return the first interrupt that came while a command ran, though it may be swallowed."""
     return _received[0] if _received else None
 
 

@@ -77,7 +77,6 @@ def reproduce(
     document: Path | None,
 ) -> None:
     """Make the paper's tables and figures again beside ours."""
-    from hetrisk.cli.app import Interrupted, Sentence
     from hetrisk.cli.terminal import error_console
     from hetrisk.reproduce import METHODS, RecordsError
     from hetrisk.reproduce import reproduce as run
@@ -102,8 +101,8 @@ def reproduce(
             seeds = min(seeds, QUICK_SEEDS) if quick else seeds
             page = run(targets, out, seeds=seeds, methods=methods, redo=redo, **shared)
     except RecordsError as error:
-        raise Sentence(str(error)) from error
+        raise click.ClickException(str(error)) from error
     except KeyboardInterrupt as interrupt:
-        message = f"Stopped. Started again with --out {out}, it goes on."
-        raise Interrupted(message, interrupt) from None
+        interrupt.args = (f"Stopped. Started again with --out {out}, it goes on.",)
+        raise
     click.echo(f"{page}")
