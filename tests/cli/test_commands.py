@@ -65,6 +65,27 @@ def test_environments_with_an_order_are_told_what_time_promises(workshop):
     assert "--time place" not in run(*arguments, "-e", "place").stdout
 
 
+def test_rows_without_a_time_are_left_out_with_their_weight(tmp_path):
+    table = frame().drop(columns=["label"]).assign(much=1.5)
+    table["year"] = table["year"].astype(object).where(np.arange(len(table)) % 40 > 0, "")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    arguments = ("-t", "y", "--time", "year", "--weight", "much", "--candidate", "ridge", "--json")
+    result = run("fit", tmp_path / "t.csv", *arguments)
+    assert result.exit_code == 0, result.output
+    assert "6 rows left out: 'year' does not say when" in result.stdout
+
+
+def test_days_before_months_are_called_by_their_date(tmp_path):
+    table = frame().drop(columns=["label"])
+    table["year"] = [f"0{1 + k % 9}/0{1 + k % 7}/{v}" for k, v in enumerate(table["year"])]
+    table.to_csv(tmp_path / "t.csv", index=False)
+    arguments = ("fit", tmp_path / "t.csv", "-t", "y", "--time", "year", "--candidate", "ridge")
+    assert "--dayfirst or --monthfirst" in run(*arguments).stderr
+    record = json.loads(run(*arguments, "--dayfirst", "--json").stdout)
+    assert all(line["cut"].startswith("20") for line in record["backtest"])
+    assert all(there["environment"].startswith("20") for there in record["differences"])
+
+
 def test_with_neither_it_says_what_to_name(workshop):
     result = run("fit", workshop / "table.csv", "-t", "y", "--drop", "label")
     assert result.exit_code == 0, result.output

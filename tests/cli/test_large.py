@@ -62,6 +62,19 @@ def test_dates_in_blocks_are_dates(tmp_path, small_memory):
     assert any(line["environment"].startswith("2015-07-01") for line in record["backtest"])
 
 
+def test_quarters_in_blocks_are_called_as_in_memory(tmp_path, monkeypatch):
+    table = frame(0, 400)
+    table["year"] = [f"{2010 + k // 4}Q{k % 4 + 1}" for k in np.arange(400) * 16 // 400]
+    table.to_parquet(tmp_path / "t.parquet")
+    whole = fitted(tmp_path / "t.parquet")
+    monkeypatch.setattr(inputs, "memory_limit", lambda: 1000)
+    blocks = fitted(tmp_path / "t.parquet")
+    cuts = [{line["cut"] for line in record["backtest"]} for record in (blocks, whole)]
+    assert cuts[0] == cuts[1]
+    assert all("Q" in cut for cut in cuts[0])
+    assert blocks["decision"]["expect"] == whole["decision"]["expect"]
+
+
 def test_predictions_of_pieces_are_those_of_the_whole(folder, workshop, tmp_path, monkeypatch):
     arguments = ("predict", workshop / "y.hetrisk", folder, "--id", "key", "--out")
     assert run(*arguments, tmp_path / "whole.csv").exit_code == 0

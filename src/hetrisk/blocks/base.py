@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Blocks(ABC):
         columns of ``Rows.environments``; None where labels were not given.
     environment_name : what these labels are called; "" where they have no name.
     side_columns : what the columns of ``Rows.aside`` are.
+    time_rule : how the column of time was read, where it became numbers; None where it held them.
     n_rows, n_features : number of rows and of features.
     feature_names : names of the features, where the table has them.
     n_shares : columns of the responsibilities that rows carry; 0 where they carry labels, or none.
@@ -38,6 +39,7 @@ class Blocks(ABC):
     environment_labels: np.ndarray | None = None
     environment_name: str = ""
     side_columns: tuple[SideColumn, ...] = ()
+    time_rule: Any = None
     n_rows: int
     n_features: int
     feature_names: tuple[str, ...] | None = None

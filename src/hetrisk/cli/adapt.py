@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, read_or_draw, reading_options
+from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, open_model, read, reading_options
 
 if TYPE_CHECKING:
     from hetrisk.modelfile import Deployed
@@ -42,12 +42,11 @@ def adapt(
     """Move the model in the file MODEL to the environment of the rows in LABELLED."""
     check_outputs({"--out": out}, model, labelled)
     from hetrisk import modelfile
-    from hetrisk.cli.opening import open_model
     from hetrisk.cli.terminal import console, print_json, progress, words
     from hetrisk.tables.errors import shown
 
     deployed = open_model(model)
-    table = read_or_draw(labelled, encoding, delimiter)
+    table = read(labelled, encoding, delimiter, sample=True)
     with progress("adapting"):
         moved = adapted(deployed, table)
     modelfile.save(out, moved)

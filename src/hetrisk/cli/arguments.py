@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import errno
-import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from hetrisk.modelfile import Deployed
     from hetrisk.tables import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 DATA = click.Path(path_type=Path)
 OUTPUT = click.Path(path_type=Path)
-DECIMAL_MARKS = {"point": ".", "comma": ","}
 DRAWN_ROWS = 20_000  # of a table too large for memory, where a sample is enough
 
 
@@ -40,111 +39,51 @@ def _one_character(ctx: click.Context, parameter: click.Parameter, value: str | 
     return value
 
 
-def finite(ctx: click.Context, parameter: click.Parameter, value: float) -> float:
-    """Refuse infinity and what is no number: both are within any range click knows."""
-    if not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a finite number.")
-    return value
-
-
-def _added(command: F, options: Sequence[Callable[[F], F]]) -> F:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 def reading_options(command: F) -> F:
     """Add the options that say how to read a text file."""
-    return _added(
-        command,
-        [
-            click.option(
-                *("--encoding",),
-                default="utf-8",
-                show_default=True,
-                callback=_text_encoding,
-                help="Encoding of a text file.",
-            ),
-            click.option(
-                "--delimiter",
-                metavar="CHAR",
-                callback=_one_character,
-                help="Between fields; found by itself if left out.",
-            ),
-        ],
+    delimiter = click.option(
+        "--delimiter",
+        metavar="CHAR",
+        callback=_one_character,
+        help="Between fields; found by itself if left out.",
     )
-
-
-def column_options(command: F) -> F:
-    """Add the options that say what to predict and how the columns of a table are understood."""
-    return _added(
-        command,
-        [
-            click.option(
-                *("--target", "-t"), required=True, metavar="COL", help="The column to predict."
-            ),
-            click.option(
-                "--task",
-                type=click.Choice(["auto", "regression", "classification"]),
-                default="auto",
-                show_default=True,
-                help="A number or a class? 'auto' decides from the target, and says so.",
-            ),
-            click.option(
-                *("--feature", "-f", "features"),
-                multiple=True,
-                metavar="COL",
-                help="Use only these columns.",
-            ),
-            click.option(
-                *("--drop", "-d"), multiple=True, metavar="COL", help="Do not use this column."
-            ),
-            click.option(
-                "--category", multiple=True, metavar="COL", help="Numbers here are names."
-            ),
-            click.option(
-                "--number", multiple=True, metavar="COL", help="What looks like names are numbers."
-            ),
-            click.option(
-                "--decimal",
-                type=click.Choice(list(DECIMAL_MARKS)),
-                callback=lambda ctx, parameter, value: DECIMAL_MARKS.get(value),
-                help="The decimal mark, where the numbers do not show it: is 1,234 a little "
-                "over 1?",
-            ),
-            click.option(
-                "--dayfirst/--monthfirst",
-                default=None,
-                help="Is 01/02/2020 the first of February, or the second of January?",
-            ),
-        ],
+    encoding = click.option(
+        "--encoding",
+        default="utf-8",
+        show_default=True,
+        callback=_text_encoding,
+        help="Encoding of a text file.",
     )
+    return encoding(delimiter(command))
 
 
-def read(path: Path, encoding: str, delimiter: str | None) -> Table:
-    """Read a table, with progress."""
+def read(path: Path, encoding: str, delimiter: str | None, sample: bool = False) -> Table:
+    """Read a table, with progress; where a sample will do, one of what is too large for memory."""
     from hetrisk.cli.terminal import progress
     from hetrisk.tables import read_table
-    from hetrisk.tables.errors import shown
-
-    with progress(f"reading {shown(path.name)}"):
-        return read_table(path, encoding=encoding, delimiter=delimiter)
-
-
-def read_or_draw(path: Path, encoding: str, delimiter: str | None) -> Table:
-    """Read a table; of one too large for memory a random sample of its rows."""
-    from hetrisk.cli.terminal import progress
     from hetrisk.tables.errors import shown
     from hetrisk.tables.large import drawn, is_large
     from hetrisk.tables.spooled import in_parquet
 
-    if not is_large(path):
-        return read(path, encoding, delimiter)
-    with (
-        progress(f"reading {shown(path.name)}"),
-        in_parquet(path, None, encoding, delimiter) as large,
-    ):
-        return drawn(large, DRAWN_ROWS)
+    with progress(f"reading {shown(path.name)}"):
+        if not (sample and is_large(path)):
+            return read_table(path, encoding=encoding, delimiter=delimiter)
+        with in_parquet(path, None, encoding, delimiter) as large:
+            return drawn(large, DRAWN_ROWS)
+
+
+def open_model(path: Path) -> Deployed:
+    """Open a model file, with progress and a note where a later version wrote it."""
+    import warnings
+
+    from hetrisk import modelfile
+    from hetrisk.cli.terminal import progress, say_notes
+
+    with progress("opening the model"), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", modelfile.NewerModelWarning)
+        deployed = modelfile.load(path)
+    say_notes(note.message for note in told)
+    return deployed
 
 
 def check_outputs(outputs: dict[str, Path | None], *inputs: Path | None) -> None:
@@ -159,7 +98,7 @@ def check_outputs(outputs: dict[str, Path | None], *inputs: Path | None) -> None
     for option, path in outputs.items():
         if path is None:
             continue
-        check_output(path, option, *(source for source in inputs if source is not None))
+        _check_output(path, option, *(source for source in inputs if source is not None))
         if path.exists() and not path.is_file():
             continue  # a pipe or /dev/null takes whatever comes
         other = places.setdefault(path.resolve(), option)
@@ -167,22 +106,22 @@ def check_outputs(outputs: dict[str, Path | None], *inputs: Path | None) -> None
             raise click.BadParameter(f"{other} writes the same file.", param_hint=option)
 
 
-def check_output(path: Path, option: str, *inputs: Path) -> None:
-    """Refuse one output; see `check_outputs`."""
+def _check_output(path: Path, option: str, *inputs: Path) -> None:
     place = _resolved(path, option)
+    wrong = ""
     if path.is_dir():
-        raise click.BadParameter(f"'{path}' is a folder.", param_hint=option)
-    if not path.parent.is_dir():
-        raise click.BadParameter(f"there is no folder '{path.parent}'.", param_hint=option)
-    if not os.access(place.parent, os.W_OK):
+        wrong = f"'{path}' is a folder."
+    elif not path.parent.is_dir():
+        wrong = f"there is no folder '{path.parent}'."
+    elif not os.access(place.parent, os.W_OK):
         raise PermissionError(13, "no permission to write in this folder", str(place.parent))
     for source in inputs:
         if place == _resolved(source, "DATA") or (place.exists() and _same_file(place, source)):
-            raise click.BadParameter("it would overwrite the data.", param_hint=option)
-        if source.is_dir() and place.is_relative_to(source.resolve()):
-            raise click.BadParameter(
-                f"it lies in '{source}', among the data: give a place outside.", param_hint=option
-            )
+            wrong = wrong or "it would overwrite the data."
+        elif source.is_dir() and place.is_relative_to(source.resolve()):
+            wrong = wrong or f"it lies in '{source}', among the data: give a place outside."
+    if wrong:
+        raise click.BadParameter(wrong, param_hint=option)
 
 
 def _resolved(path: Path, option: str) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, read_or_draw, reading_options
+from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, open_model, read, reading_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,7 +66,6 @@ def check(
 ) -> None:
     """Say whether the rows of NEW are as the model in the file MODEL was told to expect."""
     check_outputs({"--report": report}, model, new)
-    from hetrisk.cli.opening import open_model
     from hetrisk.cli.terminal import console, print_json, progress, say_notes
     from hetrisk.monitoring import check as compare
     from hetrisk.monitoring.checking import targets_of
@@ -74,7 +73,7 @@ def check(
     from hetrisk.tables.errors import shown
 
     deployed = open_model(model)
-    table = read_or_draw(new, encoding, delimiter)
+    table = read(new, encoding, delimiter, sample=True)
     with progress("comparing"):
         found = compare(deployed, table.frame, targets_of(deployed, table.frame))
     found = replace(found, notes=(*table.notes, *found.notes))

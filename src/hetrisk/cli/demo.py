@@ -41,15 +41,15 @@ def demo(report: Path | None, table: Path | None, as_json: bool) -> None:
     from hetrisk import atomic
     from hetrisk.cli.terminal import console, print_json, progress
     from hetrisk.datasets import load_economy
-    from hetrisk.report import render
+    from hetrisk.report import write_report
 
     frame = load_economy()
     with progress("backtesting"):
         fitted = learn(frame)
     spans = came_true(fitted, frame)
     if report is not None:
-        page = render(fitted.summary, "hetrisk demo: the economy of the United States")
-        atomic.write_bytes(report, page.encode())
+        title = "hetrisk demo: the economy of the United States"
+        write_report(fitted.summary, report, title=title)
     if table is not None:
         atomic.write_bytes(table, frame.to_csv(index=False, lineterminator="\n").encode())
     written = [str(path) for path in (report, table) if path is not None]

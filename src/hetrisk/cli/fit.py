@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetrisk.cli.arguments import (
-    DATA,
-    OUTPUT,
-    check_outputs,
-    column_options,
-    finite,
-    read,
-    reading_options,
-)
+from hetrisk.cli.app import TYPED
+from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, read, reading_options
 
 if TYPE_CHECKING:
     from hetrisk.cli.describing import Fitted
     from hetrisk.cli.wishes import Wishes
 
+DECIMAL_MARKS = {"point": ".", "comma": ","}
 EPILOG = """
 \b
 Examples:
@@ -45,27 +39,37 @@ def candidate_names(
     """Refuse what no candidate is called."""
     if not value:
         return ()
-    from hetrisk.cli.columns import close_to
+    from hetrisk.cli.columns import resolve
     from hetrisk.estimators.candidates import BUILT_IN
 
-    names = [part for v in value for part in _parts(v, BUILT_IN)]
-    for name in names:
-        if name not in BUILT_IN:
-            raise click.BadParameter(
-                f"there is no candidate '{name}'; {close_to(name, list(BUILT_IN))}"
-                f"there are {', '.join(BUILT_IN)}."
-            )
-    return tuple(dict.fromkeys(names))
-
-
-def _parts(value: str, known: Any) -> list[str]:
-    """Names between commas; a name may hold one itself."""
-    return [value] if value in known else [part.strip() for part in value.split(",")]
+    return resolve(value, list(BUILT_IN), "--candidate", "candidate")
 
 
 @click.command(epilog=EPILOG)
 @click.argument("data", type=DATA)
-@column_options
+@click.option("--target", "-t", required=True, metavar="COL", help="The column to predict.")
+@click.option(
+    "--task",
+    type=click.Choice(["auto", "regression", "classification"]),
+    default="auto",
+    show_default=True,
+    help="A number or a class? 'auto' decides from the target, and says so.",
+)
+@click.option("--feature", "-f", multiple=True, metavar="COL", help="Use only these columns.")
+@click.option("--drop", "-d", multiple=True, metavar="COL", help="Do not use this column.")
+@click.option("--category", multiple=True, metavar="COL", help="Numbers here are names.")
+@click.option("--number", multiple=True, metavar="COL", help="What looks like names are numbers.")
+@click.option(
+    "--decimal",
+    type=click.Choice(list(DECIMAL_MARKS)),
+    callback=lambda ctx, parameter, value: DECIMAL_MARKS.get(value),
+    help="The decimal mark, where the numbers do not show it: is 1,234 a little over 1?",
+)
+@click.option(
+    "--dayfirst/--monthfirst",
+    default=None,
+    help="Is 01/02/2020 the first of February, or the second of January?",
+)
 @click.option("--time", metavar="COL", help="When each row was: later rows are predicted.")
 @click.option(
     *("--environment", "-e"),
@@ -81,8 +85,7 @@ def _parts(value: str, known: Any) -> list[str]:
 )
 @click.option(
     "--reach",
-    type=click.FloatRange(min=0.0),
-    callback=finite,
+    type=click.FloatRange(min=0.0, max=1e6),
     default=1.0,
     show_default=True,
     help="How far the world may go: 0 the average environment, 1 the worst left out, 2 that again.",
@@ -99,7 +102,9 @@ def _parts(value: str, known: Any) -> list[str]:
 @click.option("--quiet", "-q", is_flag=True, help="Print one line.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @reading_options
+@click.pass_context
 def fit(
+    ctx: click.Context,
     data: Path,
     out: Path | None,
     report: Path | None,
@@ -118,89 +123,50 @@ def fit(
     be relied on.
     """
     check_outputs({"--out": out, "--report": report}, data)
+    from hetrisk import modelfile
+    from hetrisk.cli import summary, terminal
     from hetrisk.cli.wishes import Wishes
+    from hetrisk.report import write_report
+    from hetrisk.report.record import record
+    from hetrisk.tables.errors import shown
 
-    wishes = Wishes(**options)
-    command = repeated(data, wishes, encoding, delimiter)
-    fitted = _fitted(data, wishes, command, encoding, delimiter)
-    written = _write(fitted, out, report)
-    _say(fitted, written, quiet, as_json)
+    typed = shlex.join(ctx.meta[TYPED])
+    fitted = _fitted(data, Wishes(**options), typed, encoding, delimiter)
+    if out is not None:
+        modelfile.save(out, fitted.deployed)
+    if report is not None:
+        with terminal.progress("drawing the report"):
+            write_report(fitted.summary, report)
+    files = {"model": out, "report": report}
+    written = {kind: None if path is None else str(path) for kind, path in files.items()}
+    screen = terminal.console()
+    if as_json:
+        terminal.print_json(record(fitted.summary) | written)
+    elif quiet:
+        screen.print(terminal.words(summary.one_line(fitted.summary), 1000), soft_wrap=True)
+    else:
+        summary.show(
+            fitted.summary, screen, [shown(path, 200) for path in written.values() if path]
+        )
 
 
 def _fitted(
     data: Path, wishes: Wishes, command: str, encoding: str, delimiter: str | None
 ) -> Fitted:
     """Fit with progress: the backtest counts its fits and the time left, on a terminal."""
-    from hetrisk.cli.fitting import fit_large, fit_table
+    from hetrisk.cli.fitting import fit_table, understood
     from hetrisk.cli.terminal import error_console, progress
     from hetrisk.tables.large import is_large
     from hetrisk.tables.spooled import in_parquet
 
-    backtest = wishes.time is not None or wishes.environment is not None
-    counts = backtest and error_console().is_terminal
-    what = "backtesting" if backtest else "looking for groups of rows that differ"
+    what = "backtesting" if wishes.backtest else "looking for groups of rows that differ"
     with ExitStack() as stack:
         if is_large(data):
             large = stack.enter_context(in_parquet(data, wishes.target, encoding, delimiter))
             stack.enter_context(progress(f"{what}, in blocks"))
-            return fit_large(large, wishes, command)
+            return fit_table(understood(large), wishes, command, large=large)
         table = read(data, encoding, delimiter)
+        counts = wishes.backtest and error_console().is_terminal
         if not counts:
             stack.enter_context(progress(what))
         return fit_table(table, wishes, command, verbose=int(counts))
-
-
-def repeated(data: Path, w: Wishes, encoding: str, delimiter: str | None) -> str:
-    """Return the command that fits the same again, as it is typed."""
-    typed = ["hetrisk", "fit", str(data), "--target", w.target]
-    for flag in ("time", "environment", "weight"):
-        value = getattr(w, flag)
-        typed += [] if value is None else [f"--{flag}", value]
-    flags = {"features": "feature"}
-    for field in ("candidate", "features", "drop", "category", "number", "keep"):
-        typed += [
-            part for name in getattr(w, field) for part in (f"--{flags.get(field, field)}", name)
-        ]
-    typed += ["--task", w.task] if w.task != "auto" else []
-    typed += ["--reach", f"{w.reach:g}"] if w.reach != 1 else []
-    if w.decimal is not None:
-        typed += ["--decimal", "point" if w.decimal == "." else "comma"]
-    if w.dayfirst is not None:
-        typed.append("--dayfirst" if w.dayfirst else "--monthfirst")
-    typed += ["--encoding", encoding] if encoding != "utf-8" else []
-    typed += ["--delimiter", delimiter] if delimiter is not None else []
-    return shlex.join(typed)
-
-
-def _write(fitted: Fitted, out: Path | None, report: Path | None) -> dict[str, Path]:
-    from hetrisk import atomic, modelfile
-    from hetrisk.cli.terminal import progress
-    from hetrisk.report import render
-
-    page = b""
-    if report is not None:
-        with progress("drawing the report"):
-            page = render(fitted.summary).encode("utf-8", errors="replace")
-    if out is not None:
-        modelfile.save(out, fitted.deployed)
-    if report is not None:
-        atomic.write_bytes(report, page)
-    return {k: v for k, v in (("model", out), ("report", report)) if v is not None}
-
-
-def _say(fitted: Fitted, written: dict[str, Path], quiet: bool, as_json: bool) -> None:
-    from hetrisk.cli import summary, terminal
-    from hetrisk.report.record import record
-    from hetrisk.tables.errors import shown
-
-    if as_json:
-        files = {
-            kind: str(written[kind]) if kind in written else None for kind in ("model", "report")
-        }
-        terminal.print_json(record(fitted.summary) | files)
-        return
-    screen = terminal.console()
-    if quiet:
-        screen.print(terminal.words(summary.one_line(fitted.summary), 1000), soft_wrap=True)
-        return
-    summary.show(fitted.summary, screen, [shown(path, 200) for path in written.values()])

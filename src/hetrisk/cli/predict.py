@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, read, reading_options
+from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, open_model, read, reading_options
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from hetrisk.cli.predictions import Predictions
     from hetrisk.modelfile import Deployed
 
 SPREADSHEETS = (".xlsx", ".xls", ".ods", ".feather", ".dta", ".json")
@@ -68,9 +65,8 @@ def predict(
             f"predictions are written as CSV or Parquet; '{out.suffix}' is neither.",
             param_hint="--out",
         )
-    from hetrisk.cli.opening import open_model
     from hetrisk.cli.predictions import Predictions, write_predictions
-    from hetrisk.cli.terminal import progress, say_notes
+    from hetrisk.cli.terminal import print_json, progress, say_notes
     from hetrisk.tables.large import is_large, pieces
 
     deployed = open_model(model)
@@ -78,22 +74,20 @@ def predict(
     large = is_large(data)
     if large and as_json and out is None:
         raise click.UsageError("--json needs --out when the data is read in pieces.")
-    table = None if large else read(data, encoding, delimiter)
-    frames = pieces(data, encoding, delimiter) if table is None else [table.frame]
-    predictions = Predictions(
-        deployed, frames, label=label, probabilities=probabilities, interval=interval, flag=flag
-    )
+    frames = pieces(data, encoding, delimiter) if large else [read(data, encoding, delimiter).frame]
+    predictions = Predictions(deployed, frames, label, probabilities, interval, flag)
     with progress("predicting"):
+        held = [] if large else list(predictions)
+        made = held or predictions
         if out is not None:
-            write_predictions(predictions, out)
-        held = [] if out is not None or large else list(predictions)
+            write_predictions(made, out)
     if as_json:
-        _print_json(predictions, out, held)
+        record = {"rows": predictions.rows, "notes": predictions.notes, "out": out and str(out)}
+        print_json(record if out else record | {"predictions": held[0].to_dict(orient="list")})
         return
-    say_notes(predictions.notes)
     if out is None:
-        write_predictions(predictions if large else held, sys.stdout)
-        say_notes(predictions.notes if large else [])  # those of a table in pieces come last
+        write_predictions(made, sys.stdout)
+    say_notes(predictions.notes)
 
 
 def _check_wishes(deployed: Deployed, probabilities: bool, interval: bool) -> None:
@@ -104,16 +98,3 @@ def _check_wishes(deployed: Deployed, probabilities: bool, interval: bool) -> No
     if interval and (deployed.classes is not None or deployed.intervals is None):
         why = "predicts classes" if deployed.classes is not None else "was not backtested"
         raise click.UsageError(f"--interval: the model {why}, and has no intervals.")
-
-
-def _print_json(predictions: Predictions, out: Path | None, shown: list[pd.DataFrame]) -> None:
-    from hetrisk.cli.terminal import print_json
-
-    record: dict[str, Any] = {
-        "rows": predictions.rows,
-        "notes": predictions.notes,
-        "out": None if out is None else str(out),
-    }
-    for frame in shown:
-        record["predictions"] = frame.to_dict(orient="list")
-    print_json(record)

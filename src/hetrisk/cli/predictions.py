@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from hetrisk import atomic
-from hetrisk.tables.errors import TableError, counted, listed, quoted
+from hetrisk.monitoring.checking import observed
+from hetrisk.monitoring.reference import from_record
+from hetrisk.tables.errors import TableError, counted, listed, needs, quoted, shown
 
 if TYPE_CHECKING:
     from hetrisk.modelfile import Deployed
@@ -38,14 +40,12 @@ class Predictions:
     Attributes
     ----------
     rows : number of rows so far.
-    notes : notes so far, each once.
     """
 
     def __init__(
         self,
         deployed: Deployed,
         frames: Iterable[pd.DataFrame],
-        *,
         label: str | None = None,
         probabilities: bool = False,
         interval: bool = False,
@@ -57,11 +57,23 @@ class Predictions:
         self.rows = 0
         self._outside: Counter[str] = Counter()
         self._notes: dict[str, None] = {}
+        self._reference = None if deployed.reference is None else from_record(deployed.reference)
 
     @property
     def notes(self) -> list[str]:
-        """Notes so far, in the order they came up."""
-        return [*self._notes, *_outside_notes(self._outside, self.flag)]
+        """Notes so far, each once, in the order they came up."""
+        rows = self._outside.total() - self._outside[""]
+        if not rows:
+            return [*self._notes]
+        count: Counter[str] = Counter()
+        for where, times in self._outside.items():
+            count.update(dict.fromkeys(filter(None, where.split("; ")), times))
+        most = ", ".join(f"{quoted(name)} in {times:,}" for name, times in count.most_common(5))
+        text = (
+            f"{counted(rows, 'row')} of {self.rows:,} clearly outside what the model learned "
+            f"from ({most}): predictions there are guesses"
+        )
+        return [*self._notes, text if self.flag else f"{text}; --flag marks them"]
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         place = ""
@@ -76,97 +88,59 @@ class Predictions:
             raise TableError(f"{place}: {error}" if place else str(error)) from None
 
     def _predict(self, frame: pd.DataFrame) -> pd.DataFrame:
-        columns: dict[str, Any] = {}
-        if self.label is not None:
-            columns[self.label] = _copied(frame, self.label, self._names())
-        model = self.deployed
+        model, columns = self.deployed, dict[str, Any]()
         if model.classes is None:
-            columns["prediction"] = _rounded(model, model.predict(frame))
+            columns["prediction"] = self._rounded(model.predict(frame))
             if self.interval:
                 low, high = model.predict_interval(frame, LEVEL).T
-                columns |= {"lower": _rounded(model, low), "upper": _rounded(model, high)}
+                columns |= {"lower": self._rounded(low), "upper": self._rounded(high)}
         else:
             chances = model.predict_proba(frame)
-            columns["prediction"] = np.asarray(model.classes)[chances.argmax(axis=1)]
+            columns["prediction"] = model.classes[chances.argmax(axis=1)]
             if self.probabilities:
                 for k, value in enumerate(model.classes):
-                    columns[probability_name(value)] = np.round(chances[:, k], CHANCE_DECIMALS)
-        self._notes.update(dict.fromkeys(_notes(model, frame)))
-        outside = _outside(model, frame)
+                    columns[f"probability of {value}"] = np.round(chances[:, k], CHANCE_DECIMALS)
+        if model.encoder is not None:
+            self._notes |= {note.in_flags: None for note in model.encoder.encode(frame)[1]}
+        outside = self._far(frame)
         self._outside.update(outside)
         if self.flag:
             columns["outside"] = outside
-        return pd.DataFrame(columns)
+        return pd.DataFrame(self._copied(frame, columns) | columns)
 
-    def _names(self) -> set[str]:
-        """Names that columns of predictions have."""
-        taken = {"prediction", "outside", "lower", "upper"}
-        classes = () if self.deployed.classes is None else self.deployed.classes
-        return taken | {probability_name(value) for value in classes}
+    def _copied(self, frame: pd.DataFrame, columns: dict[str, Any]) -> dict[str, Any]:
+        """The column that goes beside the predictions."""
+        names = [str(name) for name in frame.columns]
+        if self.label is None:
+            return {}
+        if self.label not in names:
+            there = listed(names, 12)
+            raise TableError(f"there is no column {quoted(self.label)}; the columns are {there}")
+        if self.label in columns:
+            raise TableError(
+                f"{quoted(self.label)} is what a column of the predictions is called: rename the "
+                "column, or copy another"
+            )
+        return {self.label: frame.iloc[:, names.index(self.label)].to_numpy()}
 
+    def _rounded(self, values: np.ndarray) -> np.ndarray:
+        """Leave out digits that say nothing: a millionth of the target's spread is enough."""
+        forecast = self.deployed.summary.get("forecast")
+        spread = float("nan") if forecast is None else forecast.constant.mean
+        if not 0 < spread < np.inf:
+            return values
+        return np.round(values, DIGITS - int(np.floor(np.log10(spread))))
 
-def probability_name(label: object) -> str:
-    """What the column of a class's probabilities is called."""
-    return f"probability of {label}"
-
-
-def _copied(frame: pd.DataFrame, label: str, taken: set[str]) -> np.ndarray:
-    names = [str(name) for name in frame.columns]
-    if label not in names:
-        raise TableError(f"there is no column {quoted(label)}; the columns are {listed(names, 12)}")
-    if label in taken:
-        raise TableError(
-            f"{quoted(label)} is what a column of the predictions is called: rename the column, "
-            "or copy another"
-        )
-    return frame.iloc[:, names.index(label)].to_numpy()
-
-
-def _rounded(model: Deployed, values: np.ndarray) -> np.ndarray:
-    """Leave out digits that say nothing: a millionth of the target's spread is enough."""
-    forecast = model.summary.get("forecast")
-    spread = float("nan") if forecast is None else forecast.constant.mean
-    if not 0 < spread < np.inf:
-        return values
-    return np.round(values, DIGITS - int(np.floor(np.log10(spread))))
-
-
-def _notes(model: Deployed, frame: pd.DataFrame) -> list[str]:
-    """What had to be done to the table before it could be predicted."""
-    encoder = model.encoder
-    return [] if encoder is None else [note.in_flags for note in encoder.encode(frame)[1]]
-
-
-def _outside(model: Deployed, frame: pd.DataFrame) -> list[str]:
-    """For each row the columns that lie outside what was learned."""
-    from hetrisk.monitoring.checking import observed
-    from hetrisk.monitoring.reference import from_record
-
-    outside = [""] * len(frame)
-    if model.reference is None:
+    def _far(self, frame: pd.DataFrame) -> list[str]:
+        """For each row the columns that lie outside what was learned."""
+        outside, r = [""] * len(frame), self._reference
+        if r is None:
+            return outside
+        used = np.array([r.weights.get(group, 0.0) > 0 for group in r.groups])
+        far = r.columns.outside(observed(self.deployed, frame)) & used
+        for i in np.flatnonzero(far.any(axis=1)):
+            outside[i] = "; ".join(dict.fromkeys(r.groups[j] for j in np.flatnonzero(far[i])))
         return outside
-    reference = from_record(model.reference)
-    used = np.array([reference.weights.get(group, 0.0) > 0 for group in reference.groups])
-    far = reference.columns.outside(observed(model, frame)) & used
-    for i in np.flatnonzero(far.any(axis=1)):
-        outside[i] = "; ".join(dict.fromkeys(reference.groups[j] for j in np.flatnonzero(far[i])))
-    return outside
-
-
-def _outside_notes(outside: Counter[str], flag: bool) -> list[str]:
-    """``outside`` counts the rows by what of them lies outside, empty where nothing does."""
-    rows = outside.total() - outside[""]
-    if not rows:
-        return []
-    count: Counter[str] = Counter()
-    for where, times in outside.items():
-        count.update(dict.fromkeys(filter(None, where.split("; ")), times))
-    most = ", ".join(f"{quoted(name)} in {times:,}" for name, times in count.most_common(5))
-    text = (
-        f"{counted(rows, 'row')} of {outside.total():,} clearly outside what the model learned "
-        f"from ({most}): predictions there are guesses"
-    )
-    return [text if flag else f"{text}; --flag marks them"]
 
 
 def write_predictions(predictions: Iterable[pd.DataFrame], out: Path | IO[str]) -> None:
@@ -191,8 +165,6 @@ def write_predictions(predictions: Iterable[pd.DataFrame], out: Path | IO[str]) 
 
 
 def _write_csv(predictions: Iterable[pd.DataFrame], file: IO[str]) -> None:
-    from hetrisk.tables.errors import shown
-
     for i, piece in enumerate(predictions):
         if file.isatty():  # what a table or a model file calls things must not drive a terminal
             piece = piece.map(lambda v: shown(v, 1000) if isinstance(v, str) else v)
@@ -206,6 +178,5 @@ def _write_parquet(predictions: Iterable[pd.DataFrame], path: Path) -> None:
 
         from hetrisk.blocks.writing import write_tables
     except ImportError:
-        message = "writing Parquet needs pyarrow: pip install 'hetrisk[parquet]'"
-        raise TableError(message) from None
+        raise needs("writing Parquet", "pyarrow", "parquet") from None
     write_tables((pa.Table.from_pandas(p, preserve_index=False) for p in predictions), path)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs
+from hetrisk.cli.arguments import DATA, OUTPUT, check_outputs, open_model
 
 EPILOG = """
 \b
@@ -33,18 +34,25 @@ def report(model: Path, out: Path | None, title: str | None, force: bool, as_jso
     out = out or model.with_suffix(".html")
     check_outputs({"--out": out}, model)
     may_replace(out, force)
-    from hetrisk import atomic
-    from hetrisk.cli.opening import open_model, summary_of
     from hetrisk.cli.terminal import console, print_json, progress
-    from hetrisk.report import render
-    from hetrisk.tables.errors import shown
+    from hetrisk.modelfile import ModelFileError
+    from hetrisk.report import write_report
+    from hetrisk.report.stored import from_record
+    from hetrisk.tables.errors import quoted, shown
 
-    summary = summary_of(open_model(model), model)
+    deployed = open_model(model)
+    summary = from_record(deployed.summary)
+    if summary is None:
+        raise ModelFileError(
+            f"{quoted(model.name)} was not fitted by 'hetrisk fit': it holds nothing to report"
+        )
+    if deployed.adaptation is not None:  # what was learned before is not all that the model is now
+        told = f"Adapted: {deployed.adaptation['sentence']}"
+        summary = replace(summary, advice=(told, *summary.advice))
     with progress("drawing the report"):
-        page = render(summary, title).encode("utf-8", errors="replace")
-    atomic.write_bytes(out, page)
+        write_report(summary, out, title=title)
     if as_json:
-        print_json({"report": str(out), "bytes": len(page)})
+        print_json({"report": str(out)})
     else:
         console().print(f"Report written to {shown(out, 200)}.", soft_wrap=True)
 

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hetrisk.cli.columns import one, resolve
+from hetrisk.cli.columns import named, resolve
 from hetrisk.tables import TableError
-from hetrisk.tables.errors import listed, quoted
+from hetrisk.tables.errors import quoted
 from hetrisk.tables.frames import marked
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ROLES = ("target", "time", "environment", "weight")
+SEVERAL = ("feature", "drop", "category", "number", "keep")
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Wishes:
     time: str | None = None
     environment: str | None = None
     candidate: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
+    feature: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     category: tuple[str, ...] = ()
     number: tuple[str, ...] = ()
@@ -34,51 +37,43 @@ class Wishes:
     dayfirst: bool | None = None
     reach: float = 1.0
 
+    @property
+    def backtest(self) -> bool:
+        """Whether environments are named; else stable columns are looked for."""
+        return self.time is not None or self.environment is not None
+
     def of(self, names: Sequence[str]) -> Wishes:
         """Return the same with columns called as in the table; refuse what it does not have."""
-        several = ("features", "drop", "category", "number", "keep")
-        flags = {"features": "--feature"}
-        found: dict[str, Any] = {
-            f: resolve(getattr(self, f), names, flags.get(f, f"--{f}")) for f in several
-        }
-        found |= {
-            f: one(getattr(self, f), names, f"--{f}")
-            for f in ("target", "time", "environment", "weight")
-        }
-        made = replace(self, **found)
-        made._refuse_twice()
-        return made
+        found: dict[str, Any] = {f: resolve(getattr(self, f), names, f"--{f}") for f in SEVERAL}
+        roles: dict[str, str] = {}
+        for role in ROLES:
+            typed = getattr(self, role)
+            if typed is None:
+                continue
+            name = found[role] = named(typed, names, f"--{role}")
+            if name in roles:
+                raise TableError(f"{quoted(name)} cannot be both {roles[name]} and {role}")
+            roles[name] = role
+        for flag in ("feature", "drop"):
+            for name in found[flag]:
+                if name in roles:
+                    message = f"--{flag} names {quoted(name)}, which is the {roles[name]}"
+                    raise TableError(message)
+        return replace(self, **found)
 
-    def _refuse_twice(self) -> None:
-        roles = {"target": self.target, "weight": self.weight}
-        roles |= {"time": self.time, "environment": self.environment}
-        taken: dict[str, str] = {}
-        for role, name in roles.items():
-            if name in taken:
-                raise TableError(f"{quoted(name)} cannot be both {taken[name]} and {role}")
-            if name is not None:
-                taken[name] = role
-        asked = [name for name in self.features if name in taken]
-        if asked:
-            raise TableError(f"--feature names {listed(asked)}, which is the {taken[asked[0]]}")
-
-
-def features(frame: pd.DataFrame, w: Wishes) -> pd.DataFrame:
-    """The columns to learn from, and those of time and environment, with how to read them."""
-    gone = {w.target, w.weight, *w.drop}
-    roles = {w.time, w.environment}
-    names = [str(name) for name in frame.columns]
-    kept = [n for n in names if n not in gone and (n in roles or not w.features or n in w.features)]
-    if not set(kept) - roles:
-        raise TableError("no column is left to learn from: the target is the only one")
-    absent = [name for name in (w.time, w.environment) if name is not None and name not in kept]
-    if absent:
-        raise TableError(f"{quoted(absent[0])} cannot be both dropped and used")
-    return marked(
-        frame.set_axis(names, axis=1)[kept],
-        category=w.category,
-        number=w.number,
-        use=tuple(name for name in w.features if name not in roles),
-        decimal=w.decimal,
-        dayfirst=w.dayfirst,
-    )
+    def features(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The columns to learn from, and those of time and environment, with how to read them."""
+        gone, roles = {self.target, self.weight, *self.drop}, {self.time, self.environment}
+        learned = [n for n in frame.columns if n not in gone | roles]
+        if self.feature:
+            learned = [name for name in learned if name in self.feature]
+        if not learned:
+            raise TableError("no column is left to learn from: the target is the only one")
+        return marked(
+            frame[[name for name in frame.columns if name in learned or name in roles]],
+            category=self.category,
+            number=self.number,
+            use=self.feature,
+            decimal=self.decimal,
+            dayfirst=self.dayfirst,
+        )

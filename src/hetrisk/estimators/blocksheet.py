@@ -39,7 +39,7 @@ class BlockSheet(Sheet):
                 )
             self.time_name = column.name
             kind = DATE if column.kind == "date" else NUMBER
-            self.time_column = TimeColumn(np.zeros(0), column.name, kind)
+            self.time_column = X.time_rule or TimeColumn(np.zeros(0), column.name, kind)
         view = self._view(X)
         if self._time is not None:
             missing = X.sum(_Missing(view.time))

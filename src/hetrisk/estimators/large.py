@@ -12,6 +12,7 @@ from hetrisk.blocks import Blocks
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.tables.encoding import Encoding
 from hetrisk.tables.target import Target
+from hetrisk.tables.time import TimeColumn
 from hetrisk.tables.weights import read_weights
 
 
@@ -22,6 +23,7 @@ def table_blocks(
     *,
     aside: Mapping[str, Callable[[pd.Series], np.ndarray]],
     weight: str | None = None,
+    time: TimeColumn | None = None,
 ) -> Blocks:
     """Return the rows of Parquet files as an encoding reads them.
 
@@ -33,10 +35,11 @@ def table_blocks(
     aside : name of a side column -> how it is read: to numbers (a column of time), or to names of
         environments.
     weight : the column of weights.
+    time : how the column of time is read, where one stands aside: periods are called by it.
     """
     from hetrisk.blocks.encoded import EncodedBlocks
 
-    return EncodedBlocks(
+    blocks = EncodedBlocks(
         path,
         target.name,
         tuple(column.name for column in encoding.columns),
@@ -46,6 +49,8 @@ def table_blocks(
         aside=tuple(aside),
         weight=weight,
     )
+    blocks.time_rule = time
+    return blocks
 
 
 def _weights(column: pd.Series) -> FloatArray:

@@ -66,7 +66,7 @@ def prepare(
     layout = Layout(periods, sites)
     cells = source.sum(CellPass(layout, centre))
     rows = _rows_at_hand(source, layout)
-    names = () if periods is None or time_label is None else _names(periods, time_label)
+    names = () if periods is None or time_label is None else period_names(periods, time_label)
     splits = plan(layout.n_periods, sites, cells.weight, names, gap)
     problem = Problem(
         partial(_training, cells, layout, rows, n_outputs), rows, n_outputs, layout.n_cells
@@ -108,7 +108,7 @@ def training_of_rows(
     return NumbersTraining(cells, weight, period, one, kept)
 
 
-def _names(periods: Periods, label: Callable[[float], str]) -> tuple[str, ...]:
+def period_names(periods: Periods, label: Callable[[float], str]) -> tuple[str, ...]:
     """What to call each period: by its first and last time."""
     ends = zip(periods.lower, periods.upper, strict=True)
     return tuple(label(a) if a == b else f"{label(a)} to {label(b)}" for a, b in ends)
