@@ -61,35 +61,17 @@ def test_curvature_is_minus_the_second_derivative_of_the_log_density(family, see
         np.testing.assert_allclose(curvature[:, :, j], -numeric.reshape(len(y), -1), atol=1e-6)
 
 
-@pytest.mark.parametrize("family", LABEL_FAMILIES, ids=repr)
-@given(seed=st.integers(0, 10**6))
-def test_mean_is_where_the_gradient_vanishes_on_average(family, seed):
-    """E[d log h / d eta] = 0 under the family itself."""
-    _, eta, _ = draw(family, seed)
-    classes = 2 if family == Bernoulli() else family.n_classes
-    mean = family.mean(eta)
-    probability = np.stack([1 - mean, mean], axis=-1) if classes == 2 and eta.ndim == 1 else mean
-    expected = sum(
-        probability[..., c].reshape(len(eta), *[1] * (eta.ndim - 1))
-        * gradient(family, np.full(len(eta), float(c)), eta)
-        for c in range(classes)
-    )
-    np.testing.assert_allclose(expected, 0.0, atol=1e-8)
-
-
 def test_gaussian_density_is_scipys():
     y, eta, v = draw(Gaussian(), 0)
     np.testing.assert_allclose(
         Gaussian().log_density(y, eta, v), stats.norm(eta, np.sqrt(v)).logpdf(y)
     )
-    np.testing.assert_array_equal(Gaussian().mean(eta), eta)
 
 
 def test_bernoulli_density_is_scipys():
     y, eta, _ = draw(Bernoulli(), 0)
     p = 1 / (1 + np.exp(-eta))
     np.testing.assert_allclose(Bernoulli().log_density(y, eta), stats.bernoulli(p).logpmf(y))
-    np.testing.assert_allclose(Bernoulli().mean(eta), p)
 
 
 def test_multinomial_density_is_a_softmax():
@@ -179,29 +161,6 @@ def test_products_too_large_to_keep_are_not_kept():
 def test_a_multinomial_has_two_classes_at_least():
     with pytest.raises(ValueError, match="n_classes must be at least 2; got 1"):
         Multinomial(1)
-
-
-@every_family
-def test_divergence_is_symmetric_and_nothing_between_equals(family):
-    rng = np.random.default_rng(0)
-    shape = (3, 40) if family.n_outputs == 1 else (3, 40, family.n_outputs)
-    eta = rng.normal(size=shape)
-    eta[2] = eta[0]
-    divergence = family.divergence(eta, np.ones(3))
-    np.testing.assert_allclose(divergence, divergence.T)
-    np.testing.assert_allclose(divergence[[0, 0], [0, 2]], 0.0, atol=1e-12)
-    assert divergence[0, 1] > 0.0
-
-
-@every_family
-def test_the_loss_of_the_truth_is_less_than_that_of_its_opposite(family):
-    rng = np.random.default_rng(1)
-    eta = 5.0 * rng.normal(size=(200,) if family.n_outputs == 1 else (200, family.n_outputs))
-    y = eta if family.has_variance else family.mean(eta)
-    if not family.has_variance:
-        y = (y > 0.5).astype(float) if y.ndim == 1 else y.argmax(axis=1).astype(float)
-    assert family.loss(y, eta).sum() == 0.0
-    assert family.loss(y, -eta).mean() > 0.5
 
 
 @pytest.mark.parametrize("leading", [(), (2,), (2, 3)])

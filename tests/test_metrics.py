@@ -7,12 +7,9 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from hetrisk import HRMRegressor, metrics
+from hetrisk import metrics
 from hetrisk.datasets import load_task
-from hetrisk.estimators.mixture import EnvironmentMixture
 from hetrisk.metrics import distances, environment_distance, environment_errors, task2vec
-
-KINDS = list(distances.DISTANCES)
 
 
 def two_worlds(n=400, d=3, K=2, classes=0, seed=0):
@@ -69,41 +66,37 @@ def test_error_messages():
     assert np.isnan(metrics.std_error([0.5]))
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [0, 2, 3])
-def test_distance_laws(kind, classes):
+def test_distance_laws(classes):
     X, y, labels = two_worlds(K=3, classes=classes)
-    D = environment_distance(labels, X, y, kind=kind)
+    D = environment_distance(labels, X, y)
     assert D.shape == (3, 3)
     np.testing.assert_allclose(D, D.T, atol=1e-12)
     np.testing.assert_allclose(np.diag(D), 0, atol=1e-12)
     assert (D[~np.eye(3, dtype=bool)] > 0).all()
     names = np.array(["b", "c", "a"])[labels]  # sorted names: a = 2, b = 0, c = 1
     np.testing.assert_allclose(
-        environment_distance(names, X, y, kind=kind), D[np.ix_([2, 0, 1], [2, 0, 1])], atol=1e-9
+        environment_distance(names, X, y), D[np.ix_([2, 0, 1], [2, 0, 1])], atol=1e-9
     )
     shares = np.eye(3)[labels]
-    np.testing.assert_allclose(environment_distance(shares, X, y, kind=kind), D, atol=1e-12)
+    np.testing.assert_allclose(environment_distance(shares, X, y), D, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [0, 2])
 @given(seed=st.integers(0, 1000), scale=st.floats(0.01, 100), shift=st.floats(-50, 50))
 @settings(max_examples=10, deadline=None)
-def test_distance_does_not_depend_on_units_or_order(kind, classes, seed, scale, shift):
+def test_distance_does_not_depend_on_units_or_order(classes, seed, scale, shift):
     X, y, labels = two_worlds(n=120, classes=classes, seed=seed)
-    D = environment_distance(labels, X, y, kind=kind)
+    D = environment_distance(labels, X, y)
     moved = X * np.array([scale, 1.0, -scale]) + shift
     target = y if classes else scale * y + shift
-    np.testing.assert_allclose(
-        environment_distance(labels, moved, target, kind=kind), D, rtol=1e-5, atol=1e-8
-    )
+    np.testing.assert_allclose(environment_distance(labels, moved, target), D, rtol=1e-5, atol=1e-8)
     order = np.random.default_rng(seed).permutation(len(y))
     np.testing.assert_allclose(
-        environment_distance(labels[order], X[order], y[order], kind=kind), D, atol=1e-8
+        environment_distance(labels[order], X[order], y[order]), D, atol=1e-8
     )
     back = [2, 0, 1]
-    np.testing.assert_allclose(environment_distance(labels, X[:, back], y, kind=kind), D, atol=1e-7)
+    np.testing.assert_allclose(environment_distance(labels, X[:, back], y), D, atol=1e-7)
 
 
 def test_information_of_linear_probes_in_closed_form():
@@ -157,139 +150,56 @@ def test_binary_information_against_scikit_learn():
         )
 
 
-def test_task2vec_does_not_see_signs_but_the_conditional_distance_does():
+def test_task2vec_does_not_see_signs():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20_000, 2))
     labels = np.arange(len(X)) % 2
     y = X[:, 0] * np.where(labels == 0, 1, -1) + 0.5 * rng.standard_normal(len(X))
     assert environment_distance(labels, X, y)[0, 1] < 0.01
-    # KL of N(x, s) from N(-x, s) is (2x)^2 / (2 s^2): 4 / 0.5 = 8 on average.
-    D = environment_distance(labels, X, y, kind="conditional")
-    assert D[0, 1] == pytest.approx(8.0, rel=0.05)
 
 
-def test_conditional_distance_of_noise_levels_in_closed_form():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50_000, 2))
-    labels = np.arange(len(X)) % 2
-    sigma = np.array([1.0, 3.0])
-    y = X[:, 0] + sigma[labels] * rng.standard_normal(len(X))
-    expected = (1 / 9 + 9) / 4 - 0.5
-    D = environment_distance(labels, X, y, kind="conditional")
-    assert D[0, 1] == pytest.approx(expected, rel=0.05)
-
-
-def test_conditional_distance_of_labels_against_brute_force():
-    X, y, labels = two_worlds(n=5000, classes=3)
-    z = (X - X.mean(axis=0)) / X.std(axis=0)
-    p, q = (
-        LogisticRegression(C=1e5, max_iter=500, tol=1e-8)
-        .fit(z[labels == k], y[labels == k])
-        .predict_proba(z)
-        for k in range(2)
-    )
-    expected = ((p * np.log(p / q)).sum(axis=1) + (q * np.log(q / p)).sum(axis=1)).mean() / 2
-    D = environment_distance(labels, X, y, kind="conditional")
-    assert D[0, 1] == pytest.approx(expected, rel=0.05)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_true_environments_are_further_apart_than_random_ones(kind):
+def test_true_environments_are_further_apart_than_random_ones():
     task = load_task("selection_bias", seed=1, kappa=0.5)
     X, y, labels = task.train
     shuffled = np.random.default_rng(0).permutation(labels)
-    true, chance = (
-        environment_distance(which, X, y, kind=kind)[0, 1] for which in (labels, shuffled)
-    )
+    true, chance = (environment_distance(which, X, y)[0, 1] for which in (labels, shuffled))
     assert true > 3 * chance
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_probes_can_look_at_some_features_only(kind):
+def test_what_is_invariant_is_alike_in_the_true_environments_and_what_is_variant_is_not():
     task = load_task("selection_bias", seed=1, kappa=0.5)
     X, y, labels = task.train
-    variant = ~task.invariant
-    on_variant = environment_distance(labels, X, y, kind=kind, features=variant)
-    np.testing.assert_allclose(
-        on_variant, environment_distance(labels, X[:, variant], y, kind=kind)
+    variant, invariant = (
+        environment_distance(labels, X[:, chosen], y)[0, 1]
+        for chosen in (~task.invariant, task.invariant)
     )
-    indices = np.flatnonzero(variant)
-    np.testing.assert_allclose(
-        on_variant, environment_distance(labels, X, y, kind=kind, features=indices)
-    )
-    # What is invariant is alike in the true environments; what is variant is not.
-    on_invariant = environment_distance(labels, X, y, kind=kind, features=task.invariant)
-    assert on_variant[0, 1] > 10 * on_invariant[0, 1]
+    assert variant > 10 * invariant
 
 
-def test_distance_from_a_fitted_mixture():
-    X, y, _ = two_worlds(n=600)
-    mixture = EnvironmentMixture(n_environments=2, random_state=0).fit(X, y)
-    np.testing.assert_allclose(
-        environment_distance(mixture, X, y),
-        environment_distance(mixture.predict_proba(X, y), X, y),
-    )
-
-
-def test_distance_from_a_fitted_hrm_estimator():
-    task = load_task("selection_bias", seed=1)
-    X, y, _ = task.train
-    model = HRMRegressor(random_state=0).fit(X, y)
-    shares = model.environment_proba_
-    np.testing.assert_allclose(
-        environment_distance(model, X, y), environment_distance(shares, X, y)
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [0, 2])
-def test_an_environment_without_rows_is_nowhere(kind, classes):
+def test_an_environment_without_rows_is_nowhere(classes):
     X, y, labels = two_worlds(classes=classes)
     shares = np.eye(3)[labels * 2]  # nobody in the second
-    D = environment_distance(shares, X, y, kind=kind)
+    D = environment_distance(shares, X, y)
     assert np.isnan(D[1]).all()
     assert np.isnan(D[:, 1]).all()
-    np.testing.assert_allclose(
-        D[np.ix_([0, 2], [0, 2])], environment_distance(labels, X, y, kind=kind)
-    )
+    np.testing.assert_allclose(D[np.ix_([0, 2], [0, 2])], environment_distance(labels, X, y))
     assert np.isnan(task2vec(shares, X, y)).any(axis=1).tolist() == [False, True, False]
 
 
-class Held(LinearRegression):
-    """Stands for an estimator that found environments."""
-
-    def fit(self, X, y):
-        self.environment_proba_ = np.eye(2)[np.arange(len(y)) % 2]
-        return super().fit(X, y)
-
-
-def test_distance_from_an_estimator_that_holds_environments():
-    X, y, labels = two_worlds()
-    model = Held().fit(X, y)
-    np.testing.assert_allclose(
-        environment_distance(model, X, y), environment_distance(labels, X, y)
-    )
-    with pytest.raises(ValueError, match="environments must have length n_samples=10; got 400"):
-        environment_distance(model, X[:10], y[:10])
-    with pytest.raises(TypeError, match="LinearRegression holds no environments"):
-        environment_distance(LinearRegression(), X, y)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_separable_and_noiseless_environments_stay_finite(kind):
+def test_separable_and_noiseless_environments_stay_finite():
     task = load_task("cats_and_dogs", seed=0, n_samples=200, n_test=10)
     X, y, labels = task.train
-    assert np.isfinite(environment_distance(labels, X, y, kind=kind)).all()
+    assert np.isfinite(environment_distance(labels, X, y)).all()
     X = np.random.default_rng(0).standard_normal((60, 2))
     X = np.column_stack([X, X[:, 0], np.ones(60)])  # a duplicated and a constant column
     exact = X[:, 0] * np.where(np.arange(60) % 2, 1, 2)
-    assert np.isfinite(environment_distance(np.arange(60) % 2, X, exact, kind=kind)).all()
+    assert np.isfinite(environment_distance(np.arange(60) % 2, X, exact)).all()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "euclid"}, "kind must be one of 'task2vec', 'conditional'; got 'euclid'"),
         ({"task_type": "ranking"}, "task_type must be 'auto', 'regression' or 'classification'"),
         ({"environments": np.zeros(3)}, r"environments must have length n_samples=50"),
         ({"environments": np.ones((50, 2))}, "rows summing to one"),
@@ -299,10 +209,6 @@ def test_separable_and_noiseless_environments_stay_finite(kind):
         ),
         ({"y": np.zeros(49)}, r"X must be \(n, d\) and y \(n,\); got \(50, 3\) and \(49,\)"),
         ({"X": np.full((50, 3), np.nan)}, "X must be finite"),
-        ({"features": [True, False]}, "features must be a boolean mask of length 3 or indices"),
-        ({"features": [3]}, r"indices below 3, at least one; got \[3\]"),
-        ({"features": []}, r"at least one; got \[\]"),
-        ({"features": np.zeros(3, bool)}, "at least one; got array"),
     ],
 )
 def test_distance_errors(change, message):

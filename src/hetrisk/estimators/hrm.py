@@ -20,8 +20,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.blocks.stream import single_blas_thread
-from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.partition import membership
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.paper.invariance import PENALTIES
 from hetrisk.core.paper.loop import ASSIGNMENTS, ENVIRONMENTS, LoopResult, LoopSettings, joint_loop

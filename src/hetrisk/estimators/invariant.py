@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hetrisk.blocks import Blocks
-from hetrisk.core.numerics.environment_fits import environment_fits, instability
 from hetrisk.core.numerics.families import Family, NewtonFamily
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.paper.choice import choose_gates
@@ -98,7 +97,6 @@ class _Invariant(BaseEstimator, ABC):
         self.gate_penalty_ = float(found.problem.price)
         self.path_ = [(strength, mask[groups]) for strength, mask in found.path]
         self.objective_ = fit.objective
-        self.instability_ = instability(environment_fits(standard, family, None))
         if self.refit:
             coef, intercept = refit(standard, family, self.support_)
         else:
@@ -142,7 +140,6 @@ class InvariantRegressor(LinearRegressor, _Invariant):
     invariance_penalty_, gate_penalty_ : lambda and alpha as given or chosen.
     path_ : (lambda, support) of all strengths tried.
     objective_ : the minimum reached.
-    instability_ : (d,) how much each coefficient differs between environments.
     environment_names_ : labels in the order of the environments; None for responsibilities.
 
     Examples

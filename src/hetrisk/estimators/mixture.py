@@ -19,10 +19,9 @@ from hetrisk import blocks
 from hetrisk.blocks import Blocks, is_out_of_core
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.mixture.criteria import (
-    CRITERIA,
     Fit,
     SelectedMixture,
-    criterion_value,
+    bic,
     fit_of,
     n_parameters,
     select_mixture,
@@ -35,6 +34,7 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.estimators.inputs import as_blocks, encoded
 from hetrisk.estimators.scales import Scale, measure_scale
 
+MOST_ENVIRONMENTS = 8  # that "auto" tries
 FAMILY_SAMPLE = 2000  # rows out of core that decide what family="auto" is
 LABEL_FAMILIES = (Bernoulli.name, Multinomial.name)
 
@@ -49,7 +49,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
     Parameters
     ----------
     n_environments : int or "auto"
-        Number of components K; "auto" raises it from 1 while ``criterion`` improves.
+        Number of components K; "auto" raises it from 1, at most to 8, while BIC improves.
     family : {"auto", "gaussian", "bernoulli", "multinomial"}
         Distribution of the target. "auto" takes labels for text or two distinct values, and
         the normal distribution otherwise.
@@ -62,13 +62,6 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         EM stops when the mean log likelihood rises by no more than this.
     max_iter : int
         Most iterations of the last run.
-    criterion : {"bic", "aic", "icl"}
-        What "auto" minimises.
-    max_environments : int
-        Most components "auto" tries.
-    variance_floor : float or None
-        Smallest variance of a component relative to the residual variance of one regression,
-        so that none collapses on a few rows; None for 1e-6 when tied and 1e-3 when free.
     random_state : int, RandomState or None
         Seed of the starts. They depend on the values of the rows, not on their order (of more
         than 4000 rows, a random sample of that size is where the starts come from).
@@ -82,7 +75,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
     n_environments_ : the number of components K.
     family_ : name of the family used.
     classes_ : labels of the target (label families only).
-    criterion_path_ : criterion of K = 1, 2, ... as far as "auto" tried; empty for a fixed K.
+    criterion_path_ : BIC of K = 1, 2, ... as far as "auto" tried; empty for a fixed K.
     log_likelihood_path_ : mean log likelihood at each iteration of the last run, never
         decreasing (for labels, less a ridge penalty of 1e-6 / 2 times the squared coefficients).
     converged_, n_iter_ : whether the last run settled, and its number of iterations.
@@ -91,7 +84,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
     Notes
     -----
     *Weights* count rows: a row of weight two is two rows, and the total weight is the number
-    of rows in the criteria.
+    of rows in BIC.
 
     *Constant columns* have coefficient zero; *duplicated columns* share theirs (minimum norm).
 
@@ -122,9 +115,6 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "criterion": [StrOptions(set(CRITERIA))],
-        "max_environments": [Interval(Integral, 1, None, closed="left")],
-        "variance_floor": [Interval(Real, 0, 1, closed="neither"), None],
         "random_state": ["random_state"],
     }
 
@@ -136,9 +126,6 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         n_init: int = 24,
         tol: float = 1e-7,
         max_iter: int = 500,
-        criterion: str = "bic",
-        max_environments: int = 8,
-        variance_floor: float | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_environments = n_environments
@@ -147,9 +134,6 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
-        self.criterion = criterion
-        self.max_environments = max_environments
-        self.variance_floor = variance_floor
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -178,7 +162,6 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
             selection = select_mixture(
                 source,
                 fit,
-                self.criterion,
                 n_features=int(used.sum()),
                 tied_variance=self.tied_variance,
                 max_environments=largest,
@@ -213,15 +196,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
 
     def bic(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Bayesian information criterion on these rows; smaller is better."""
-        return criterion_value("bic", self._fit_of(X, y, sample_weight), self._n_parameters)
-
-    def aic(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Akaike information criterion on these rows; smaller is better."""
-        return criterion_value("aic", self._fit_of(X, y, sample_weight), self._n_parameters)
-
-    def icl(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Integrated completed likelihood: BIC plus twice the entropy of the responsibilities."""
-        return criterion_value("icl", self._fit_of(X, y, sample_weight), self._n_parameters)
+        return bic(self._fit_of(X, y, sample_weight), self._n_parameters)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -262,14 +237,13 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             tol=self.tol,
             max_iter=self.max_iter,
-            variance_floor=self.variance_floor,
         )
 
     def _most_environments(self, n_rows: int, n_features: int) -> int:
         """Largest number of environments the rows allow, or an error for a fixed one beyond it."""
         room = n_rows // (n_features + 1)
         if self.n_environments == "auto":
-            return max(1, min(self.max_environments, room))
+            return max(1, min(MOST_ENVIRONMENTS, room))
         if self.n_environments > room:
             raise ValueError(
                 f"n_environments={self.n_environments} regressions on {n_features} features need "

@@ -1,4 +1,4 @@
-"""How many environments: information criteria of a mixture, and the search from one up."""
+"""How many environments: the information criterion of a mixture, and the search from one up."""
 
 from __future__ import annotations
 
@@ -9,32 +9,23 @@ from functools import partial
 import numpy as np
 
 from hetrisk.core.mixture.mixture import MixtureParameters
-from hetrisk.core.numerics.floors import HALF_A_ROW, TINY
+from hetrisk.core.numerics.floors import HALF_A_ROW
 from hetrisk.core.numerics.iteration import Solution
 from hetrisk.core.numerics.rows import FloatArray, Rows, RowSource, Summed
-
-CRITERIA = ("bic", "aic", "icl")
 
 
 @dataclass(frozen=True)
 class Fit(Summed):
-    """Weight, log likelihood and entropy of the responsibilities, summed over rows."""
+    """Weight and log likelihood, summed over rows."""
 
     weight: float
     log_likelihood: float
-    entropy: float
 
 
 def fit_of(rows: Rows, parameters: MixtureParameters) -> Fit:
     """How a mixture fits a block of rows."""
-    share, density = parameters.posterior(rows.X, rows.y)
-    # x log x goes to 0 with x; the floor keeps the logarithm finite there.
-    entropy = -(share * np.log(np.maximum(share, TINY))).sum(axis=1)
-    return Fit(
-        weight=float(rows.weight.sum()),
-        log_likelihood=float(rows.weight @ density),
-        entropy=float(rows.weight @ entropy),
-    )
+    density = parameters.log_density(rows.X, rows.y)
+    return Fit(float(rows.weight.sum()), float(rows.weight @ density))
 
 
 def n_parameters(parameters: MixtureParameters, n_features: int, tied_variance: bool) -> int:
@@ -45,17 +36,12 @@ def n_parameters(parameters: MixtureParameters, n_features: int, tied_variance: 
     return K - 1 + coefficients + variances
 
 
-def criterion_value(name: str, fit: Fit, size: int) -> float:
-    """Value of a criterion, smaller being better, for a mixture of ``size`` parameters.
+def bic(fit: Fit, size: int) -> float:
+    """-2 L + size log n (Schwarz, 1978): smaller is better for a mixture of ``size`` parameters.
 
-    bic = -2 L + size log n (Schwarz, 1978); aic = -2 L + 2 size (Akaike, 1974); icl = bic + 2
-    times the entropy of the responsibilities (Biernacki, Celeux and Govaert, 2000), which asks
-    that environments be told apart. The number of rows n is the total weight.
+    The number of rows n is the total weight.
     """
-    if name == "aic":
-        return -2.0 * fit.log_likelihood + 2.0 * size
-    value = -2.0 * fit.log_likelihood + size * float(np.log(fit.weight))
-    return value if name == "bic" else value + 2.0 * fit.entropy
+    return -2.0 * fit.log_likelihood + size * float(np.log(fit.weight))
 
 
 @dataclass(frozen=True)
@@ -70,7 +56,6 @@ class SelectedMixture:
 def select_mixture(
     source: RowSource,
     fit: Callable[[int], Solution[MixtureParameters]],
-    criterion: str,
     *,
     n_features: int,
     tied_variance: bool,
@@ -86,7 +71,7 @@ def select_mixture(
         solution = best if K == 1 else _without_empty(fit(K), source.n_rows)
         measured = source.sum(partial(fit_of, parameters=solution.value))
         size = n_parameters(solution.value, n_features, tied_variance)
-        values.append(criterion_value(criterion, measured, size))
+        values.append(bic(measured, size))
         # Stop at the first that is no better: every further mixture takes longer than the last.
         if K > 1 and values[-1] >= values[-2]:
             break

@@ -76,16 +76,11 @@ class MixtureParameters(Partition):
 
     def responsibilities(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n, K) probabilities of the components given each row."""
-        return self.posterior(X, y)[0]
+        return np.ascontiguousarray(normalised(self._joint(X, y))[0].T)
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """(n,) log density of y given x under the mixture."""
-        return self.posterior(X, y)[1]
-
-    def posterior(self, X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return `responsibilities` and `log_density` together."""
-        share, density = normalised(self._joint(X, y))
-        return np.ascontiguousarray(share.T), density
+        return normalised(self._joint(X, y))[1]
 
     def relabelled(self, order: IntArray) -> MixtureParameters:
         """Return the same mixture with its components in another order."""
@@ -150,7 +145,6 @@ def fit_mixture(
     tol: float = TOL,
     max_iter: int = MAX_ITER,
     sample_size: int = SAMPLE_ROWS,
-    variance_floor: float | None = None,
 ) -> Solution[MixtureParameters]:
     """Fit a mixture from many starts.
 
@@ -166,8 +160,6 @@ def fit_mixture(
         sample, not on their order, and a row of weight two counts as two rows.
     tol, max_iter : of the last run, over all rows.
     sample_size : rows held in memory for the short runs.
-    variance_floor : smallest variance relative to the residual variance of one regression;
-        None for 1e-6 when tied and 1e-3 when free.
 
     Returns
     -------
@@ -176,9 +168,8 @@ def fit_mixture(
     """
     keep = np.ones(source.n_features, dtype=bool) if columns is None else np.asarray(columns)
     rows = _canonical(_select(source.sample(sample_size, seed), keep))
-    if variance_floor is None:
-        variance_floor = TIED_VARIANCE if tied_variance else FREE_VARIANCE
-    rules = Rules(family, tied_variance, _floor(rows, family, variance_floor), family.ridge)
+    least = TIED_VARIANCE if tied_variance else FREE_VARIANCE
+    rules = Rules(family, tied_variance, _floor(rows, family, least), family.ridge)
     best = _best_of_many(rows, n_environments, rules, n_init, seed, tol)
     evaluate = _in_memory(rows, family)
     # A sample that holds all rows is the last run's data already.

@@ -59,22 +59,6 @@ class Gaussian(Family):
         curvature: FloatArray = np.ones(np.broadcast(y, eta).shape) / variance
         return curvature
 
-    def mean(self, eta: FloatArray) -> FloatArray:
-        """Eta itself."""
-        return eta
-
-    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """(y - eta)^2."""
-        loss: FloatArray = (y - eta) ** 2
-        return loss
-
-    def divergence(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
-        """((v + gap) / w + (w + gap) / v) / 4 - 1/2, gap the mean squared difference of eta."""
-        gap = ((eta[:, None] - eta[None, :]) ** 2).mean(axis=-1)
-        scaled = (variance[:, None] + gap) / variance[None, :]
-        divergence: FloatArray = (scaled + scaled.T) / 4 - 0.5
-        return divergence
-
     def standardised(self, centre: float, spread: float) -> tuple[float, float]:
         """The target's own centre and spread."""
         return centre, spread
@@ -140,21 +124,6 @@ class Bernoulli(NewtonFamily):
         curvature: FloatArray = p * (1.0 - p)
         return curvature
 
-    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """1 where the likelier label is not y."""
-        loss: FloatArray = ((eta > 0) != y).astype(np.float64)
-        return loss
-
-    def log_probabilities(self, eta: FloatArray) -> FloatArray:
-        """-log(1 + exp(+-eta)) of labels 0 and 1."""
-        logs: FloatArray = -np.logaddexp(0.0, np.stack([eta, -eta], axis=-1))
-        return logs
-
-    def mean(self, eta: FloatArray) -> FloatArray:
-        """Probability of label 1."""
-        mean: FloatArray = expit(eta)
-        return mean
-
     def working_response(self, y: FloatArray) -> FloatArray:
         """4 (y - 1/2): the log odds to first order about probability one half."""
         response: FloatArray = 4.0 * (y[:, None] - 0.5)
@@ -203,16 +172,6 @@ class Multinomial(NewtonFamily):
         p = self.mean(eta)
         curvature: FloatArray = p[..., None] * (np.eye(self.n_classes) - p[..., None, :])
         return curvature
-
-    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """1 where the likeliest class is not y."""
-        loss: FloatArray = (eta.argmax(axis=-1) != y).astype(np.float64)
-        return loss
-
-    def log_probabilities(self, eta: FloatArray) -> FloatArray:
-        """Log softmax."""
-        logs: FloatArray = eta - np.logaddexp.reduce(eta, axis=-1, keepdims=True)
-        return logs
 
     def mean(self, eta: FloatArray) -> FloatArray:
         """Probabilities of the classes."""

@@ -75,27 +75,8 @@ class Family(ABC):
         """Minus the second derivative in eta: (...) or (..., C, C)."""
 
     @abstractmethod
-    def mean(self, eta: FloatArray) -> FloatArray:
-        """Expected target (Gaussian) or class probabilities, shaped like eta."""
-
-    @abstractmethod
-    def loss(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """(n,) loss people look at: squared error, or 0/1 error of the likeliest label."""
-
-    @abstractmethod
-    def divergence(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
-        """(K, K) symmetrised Kullback-Leibler divergence of K models of the same n rows.
-
-        ``eta`` is (K, n) or (K, n, C); the divergence is the mean over rows.
-        """
-
-    @abstractmethod
     def standardised(self, centre: float, spread: float) -> tuple[float, float]:
         """Centre and scale to standardise the target with; labels are left alone."""
-
-    def separable_ridge(self, ridge: float) -> float:
-        """Return ``ridge`` where data can be separated, 0 where every fit is finite anyway."""
-        return 0.0 if self.closed_form else ridge
 
     @property
     def n_targets(self) -> int:
@@ -207,18 +188,6 @@ class NewtonFamily(Family):
         indicators: FloatArray = (y[:, None] == np.arange(1, n_classes)).astype(np.float64)
         return indicators
 
-    @abstractmethod
-    def log_probabilities(self, eta: FloatArray) -> FloatArray:
-        """(..., C) log probabilities of the classes."""
-
     def standardised(self, centre: float, spread: float) -> tuple[float, float]:
         """0 and 1: class codes are names, not numbers."""
         return 0.0, 1.0
-
-    def divergence(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
-        """Sum over classes of (p - q) (log p - log q) / 2."""
-        logs = self.log_probabilities(eta)
-        p = np.exp(logs)
-        gap = (p[:, None] - p[None, :]) * (logs[:, None] - logs[None, :])
-        divergence: FloatArray = gap.sum(axis=-1).mean(axis=-1) / 2
-        return divergence

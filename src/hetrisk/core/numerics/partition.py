@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from hetrisk.core.numerics.rows import FloatArray, Rows
 
 
@@ -22,3 +24,13 @@ class Partition(ABC):
     def of_rows(self, rows: Rows) -> FloatArray:
         """(n, K) the same for rows that may carry more than features and target."""
         return self.responsibilities(rows.X, rows.y)
+
+
+def membership(rows: Rows, partition: Partition | None) -> FloatArray:
+    """(n, K) responsibilities of a block: by a partition, or as the rows carry them.
+
+    Rows that carry none are one environment.
+    """
+    if partition is not None:
+        return partition.of_rows(rows)
+    return np.ones((len(rows), 1)) if rows.environments is None else rows.environments

@@ -16,11 +16,10 @@ from functools import partial
 
 import numpy as np
 
-from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm
-from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.partition import Partition, membership
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows, RowSource, Summed
 from hetrisk.core.paper.invariance import EnvironmentRisks
 

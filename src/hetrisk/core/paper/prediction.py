@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family, NewtonFamily
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm, on_slopes
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.named_numbers import Budget
-from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.partition import Partition, membership
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.paper.expansion import label_risks, pooled_weights, weight_groups
 from hetrisk.core.paper.gates import gate_moments

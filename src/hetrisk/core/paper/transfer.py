@@ -28,12 +28,11 @@ from functools import partial
 
 import numpy as np
 
-from hetrisk.core.numerics.environment_fits import membership
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.floors import FLAT, TINY
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.named_numbers import Constant
-from hetrisk.core.numerics.partition import Partition
+from hetrisk.core.numerics.partition import Partition, membership
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 
 REACH = 2.0  # regret counts so many times: 1.5 to 4 choose alike on simulated tables
