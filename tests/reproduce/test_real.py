@@ -1,19 +1,21 @@
 """Tables by lot: the rule, the split, the methods, a run that goes on, and its page."""
 
-import json
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from hetrisk.reproduce.real import judging, records, run_real
+from hetrisk.reproduce.real import judging, run_real
 from hetrisk.reproduce.real import lot as drawing
+from hetrisk.reproduce.real import split as parting
 from hetrisk.reproduce.real.designs import designs
-from hetrisk.reproduce.real.lot import Lot, prepare
-from hetrisk.reproduce.real.ordinary import Ordinary
-from hetrisk.reproduce.real.page import geometric, ratios, write
-from hetrisk.reproduce.real.split import split
+from hetrisk.reproduce.real.judging import Trial, judge, trials
+from hetrisk.reproduce.real.lot import Lot
+from hetrisk.reproduce.real.page import geometric, judged, write
+from hetrisk.reproduce.real.split import prepare, split
+from hetrisk.reproduce.records import Records
 
 SALES = Lot("shops", "sales", "sold", "year", None, "numbers")
 
@@ -41,7 +43,13 @@ def sales(n=900, seed=0):
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch):
-    monkeypatch.setattr(drawing, "read", lambda package, item: sales())
+    for module in (drawing, parting):
+        monkeypatch.setattr(module, "read", lambda package, item: sales())
+    judging._prepared.cache_clear()
+
+
+def judge_all(lot, *methods):
+    return {name: judge(Trial(lot, name)) for name in methods}
 
 
 @pytest.mark.parametrize(
@@ -70,9 +78,10 @@ def test_lots_are_drawn_by_seed():
 
 def test_columns_that_repeat_the_target_or_number_the_rows_are_dropped():
     rows = prepare(replace(SALES, target="sold"))
-    assert set(rows.X) == {"price", "colour_red", *(f"shop_{s}" for s in "bcdefghi")} | {"much_yes"}
+    # Price, colour, nine shops and much; neither a number of rows, a copy nor an empty column.
+    assert rows.X.shape == (900, 1 + 1 + 8 + 1)
     assert rows.site is None
-    assert len(rows.X) == len(rows.y) == len(rows.time)
+    assert len(rows.y) == len(rows.time) == 900
 
 
 @pytest.mark.parametrize(
@@ -80,8 +89,9 @@ def test_columns_that_repeat_the_target_or_number_the_rows_are_dropped():
     [("year", None, "time"), (None, "shop", "site"), ("year", "shop", "both")],
 )
 def test_no_environment_is_learned_from_and_judged(time, site, way):
-    parted = split(replace(SALES, time=time, site=site))
-    assert parted.way == way
+    lot = replace(SALES, time=time, site=site)
+    assert lot.way == way
+    parted = split(lot)
     train, test = parted.train, parted.test
     if time:
         assert train.time.max() < test.time.min()
@@ -92,61 +102,96 @@ def test_no_environment_is_learned_from_and_judged(time, site, way):
 
 
 def test_too_small_a_table_says_so(monkeypatch):
-    monkeypatch.setattr(drawing, "read", lambda package, item: sales(100))
+    monkeypatch.setattr(parting, "read", lambda package, item: sales(100))
     assert "too few rows" in split(SALES)
-    (record,) = judging.judge(SALES)
-    assert record["status"] == "left out"
+    assert judge(Trial(SALES, "plain"))["status"] == "left out"
+
+
+def test_methods_are_asked_where_they_apply():
+    labels = replace(SALES, target="much", kind="labels")
+    sites = replace(SALES, time=None, site="shop")
+    asked = {lot: set() for lot in (SALES, labels, sites)}
+    for trial in trials(asked):
+        asked[trial.lot].add(trial.method)
+    assert asked[SALES] == set(judging.METHODS)
+    assert set(judging.METHODS) - asked[labels] == {*judging.NUMBERS_ONLY, "AutoML (FLAML)"}
+    assert set(judging.METHODS) - asked[sites] == {*judging.TIMED, "AutoML (FLAML)"}
+    assert {t.method for t in trials([next(designs())])} == set(judging.ON_DESIGNS)
+
+
+ORDINARY = (
+    *("plain", "constant", "last period", "ridge", "boosted trees", "boosted trees with time"),
+    *("plain, recent periods", "random cross-validation", "grouped cross-validation"),
+)
 
 
 @pytest.mark.parametrize("kind", ["numbers", "labels"])
 def test_ordinary_models_are_what_their_names_say(kind):
     lot = SALES if kind == "numbers" else replace(SALES, target="much", kind="labels")
-    found = {r["method"]: r for r in judging.judge(lot, ("plain", *judging.ORDINARY))}
+    found = judge_all(lot, *ORDINARY)
     assert {r["status"] for r in found.values()} == {"ok"}
     assert found["last period"]["mean"] < found["constant"]["mean"]
     if kind == "numbers":
         assert found["grouped cross-validation"]["mean"] < found["constant"]["mean"]
         assert found["plain, recent periods"]["mean"] < found["plain"]["mean"]
-    sites = replace(lot, time=None, site="shop")
-    found = {r["method"]: r for r in judging.judge(sites, ("plain", "last period"))}
-    assert (
-        found["last period"] | {"status": "not applicable", "reason": "no time"}
-        == found["last period"]
-    )
 
 
-def test_both_choices_say_what_they_chose():
-    ordinary = Ordinary(split(SALES))
-    ordinary.random_choice(ordinary.split.train)
-    ordinary.group_choice(ordinary.split.train)
-    assert set(ordinary.chosen) == {"random", "groups"}
-    assert set(ordinary.chosen.values()) <= set(ordinary.candidates)
-
-
-@pytest.mark.parametrize("method", ["DRIG", "IRM", "V-REx", "GroupDRO", "invariant prediction"])
+@pytest.mark.parametrize(
+    "method",
+    ["DRIG", "IRM", "V-REx", "GroupDRO", "invariant prediction", "stabilised regression"],
+)
 def test_peers_run_or_say_why_not(method):
-    _, record = judging.judge(replace(SALES, time=None, site="shop"), ("plain", method))
-    assert record["status"] in ("ok", "not applicable")
+    record = judge(Trial(replace(SALES, time=None, site="shop"), method))
     assert record["status"] == "ok" or record["reason"]
+    assert record["status"] in ("ok", "not applicable")
+
+
+def test_stabilised_regression_leaves_out_what_is_not_stable():
+    """A cause with one slope, and an effect whose noise and slope differ between environments."""
+    rng = np.random.default_rng(0)
+    environment = np.repeat(np.arange(4.0), 400)
+    cause = rng.normal(size=1600)
+    y = 2 * cause + rng.normal(size=1600)
+    effect = np.array([1.0, 0.5, 2.0, -1.0])[environment.astype(int)] * y + rng.normal(size=1600)
+    half = parting.Half(np.column_stack([cause, effect]), y, None, environment)
+    ordinary = judging.Ordinary(parting.Split(False, half, half))
+    predict = judging.METHODS["stabilised regression"](ordinary, half)
+    ones = replace(half, X=np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    zero, by_cause, by_effect = predict(ones)
+    assert by_cause - zero == pytest.approx(2, abs=0.1)
+    assert by_effect == zero
+    # Where no set of columns is stable, all are used.
+    unstable = replace(half, y=y * environment + environment)
+    plain = ordinary.plain(unstable)(half)
+    stabilised = judging.METHODS["stabilised regression"](ordinary, unstable)(half)
+    np.testing.assert_allclose(stabilised, plain)
 
 
 def test_what_goes_wrong_becomes_the_record(monkeypatch):
     def broken(*_):
         raise ValueError("no such thing")
 
-    monkeypatch.setitem(judging.ORDINARY, "ridge", broken)
-    _, record = judging.judge(SALES, ("plain", "ridge"))
+    monkeypatch.setitem(judging.FITS, "ridge", broken)
+    record = judge(Trial(SALES, "ridge"))
     assert record["status"] == "failed"
     assert record["reason"] == "ValueError: no such thing"
 
 
+def test_a_library_that_is_missing_is_a_failure_that_is_tried_again(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "flaml.automl", None)
+    record = judge(Trial(SALES, "AutoML (FLAML)"))
+    assert record["status"] == "failed"
+    assert "flaml" in record["reason"]
+
+
 def made_up(table, **errors):
     about = {"table": table, "way": "time", "kind": "numbers", "status": "ok", "seconds": 0.1}
-    about |= {"environments": 4}
+    about |= {"environments": 4, "spent": 0.2}
     ours = {"best": "trend", "foretold": {"mean": 1.0, "lower": 0.5, "upper": 2.0}}
     ours |= {"covered": 0.9, "width": 2.0, "adapted": {"5": 0.9, "20": 0.8, "100": None}}
     return [
-        {**about, "method": name, "mean": e, "worst": 2 * e, **(ours if name == "backtest" else {})}
+        {**about, "key": f"{table}: {name}", "method": name, "mean": e, "worst": 2 * e}
+        | (ours if name == "backtest" else {})
         for name, e in errors.items()
     ]
 
@@ -154,58 +199,62 @@ def made_up(table, **errors):
 def test_the_page_counts_what_was_harmed_and_helped(tmp_path):
     found = made_up("a/b:y|year", plain=1.0, constant=2.0, backtest=0.5)
     found += made_up("c/d:y|year", plain=1.0, constant=0.9, backtest=1.1)
-    found.append({"table": "e/f:y|year", "method": "table", "status": "left out", "reason": "few"})
+    for name in ("plain", "backtest"):
+        found.append({"table": "e/f:y|year", "method": name, "status": "left out", "reason": "few"})
     text = write(found, tmp_path / "real.md", 4).read_text()
-    assert "**2 tables so far** of 4 drawn; 1 others" in text
+    assert "**2 tables** of 4 drawn" in text
+    assert "1 others had too little" in text
     assert "| **backtest** | 2 | 0.742 | 1 / 1 | 1.10 | 0.742 | 0.742 | 0.10 |" in text
+    assert "| **backtest** | 0.742, 1 / 1 |" in text
     assert "| 2 with time | 0.80 | 0.56 to 1.04 | 100% |" in text
+    assert "| c/d:y, by year | 1.10 | trend | 1 | 1.1 | came true as foretold" in text
+    assert "| a/b:y, by year |" not in text
     assert (tmp_path / "real" / "foretold.png").exists()
-    judged = {"t": {r["method"]: r for r in made_up("t", plain=1.0, constant=30.0)}}
-    assert ratios(judged)["constant"]["t"] == 30.0
-    assert geometric([30.0]) == pytest.approx(20.0)
+    far = judged(made_up("t", plain=1.0, constant=30.0))
+    assert list(far.mean_ratio) == [1.0, 30.0]
+    assert geometric(far.mean_ratio) == pytest.approx(20.0**0.5)
+    assert "No table is judged yet" in write([], tmp_path / "none.md", 4).read_text()
 
 
-def test_a_run_goes_on_where_it_ended(tmp_path, monkeypatch):
-    asked = []
+@pytest.mark.parametrize(
+    ("best", "true", "why"),
+    [
+        ("plain", 3.0, "plain itself"),
+        ("trend", 3.0, "unlike all"),
+        ("trend", 0.1, "easier"),
+        ("trend", 1.0, "chance"),
+    ],
+)
+def test_every_harm_has_a_reason(best, true, why, tmp_path):
+    found = made_up("a/b:y|year", plain=true / 2, constant=9.0, backtest=true)
+    found[-1]["best"] = best
+    assert why in write(found, tmp_path / "real.md", 1).read_text()
 
-    def quick(lot):
-        asked.append(lot.target)
-        return made_up(lot.name, plain=1.0, backtest=0.9)
 
-    class Here:
-        """A pool that computes at once."""
-
-        def __init__(self, jobs): ...
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_): ...
-        def submit(self, function, lot):
-            from concurrent.futures import Future
-
-            future = Future()
-            future.set_result(quick(lot))
-            return future
-
-    monkeypatch.setattr("hetrisk.reproduce.real.ProcessPoolExecutor", Here)
+def test_a_run_goes_on_where_it_ended_and_renews_one_method(tmp_path):
     lots = [replace(SALES, target=name) for name in ("sold", "price")]
-    run_real(tmp_path, minutes=1, lots=lots[:1])
-    with (tmp_path / "real.jsonl").open("a") as file:
-        file.write('{"table": "half a li')
-    assert len(records(tmp_path / "real.jsonl")) == 2
-    page = run_real(tmp_path, minutes=1, lots=lots, document=tmp_path / "docs.md")
-    assert asked == ["sold", "price"]
+    path = tmp_path / "real.jsonl"
+    run_real(tmp_path, jobs=1, lots=lots, methods=["plain"])
+    run_real(tmp_path, jobs=1, lots=lots, methods=["plain", "constant"], minutes=0)
+    assert [record["method"] for record in Records(path).read().values()] == ["plain", "plain"]
+    with path.open("a") as file:
+        file.write('{"key": "half a li')
+    asked = {"methods": ["constant"], "document": tmp_path / "docs.md"}
+    page = run_real(tmp_path, jobs=1, lots=lots, **asked)
     assert "**2 tables** of 2 drawn" in page.read_text()
     assert (tmp_path / "docs" / "foretold.png").exists()
-    assert json.loads((tmp_path / "real.jsonl").read_text().splitlines()[1])["method"] == "plain"
+    before = Records(path).read()
+    run_real(tmp_path, jobs=1, lots=lots, methods=["constant"], redo=["constant"])
+    after = Records(path).read()
+    assert set(before) == set(after)
+    plain = f"{lots[0].name}: plain"
+    assert before[plain] == after[plain]
+    assert list(after)[:2] == [f"{lot.name}: plain" for lot in lots]
 
 
-def test_designs_are_scored_against_the_minimax_predictor(tmp_path, monkeypatch):
-    monkeypatch.setattr(judging, "ON_DESIGNS", ("plain", "DRIG"))
-    lot = next(designs())
-    found = {r["method"]: r for r in judging.judge(lot)}
+def test_designs_are_scored_against_the_minimax_predictor(tmp_path):
+    found = judge_all(next(designs()), "plain", "DRIG", judging.MINIMAX)
     assert found[judging.MINIMAX]["worst"] < found["plain"]["worst"]
-    assert set(found) == {*judging.ON_DESIGNS, judging.MINIMAX}
     made = made_up("a/b:y|year", plain=1.0, backtest=0.5)
     text = write([*made, *found.values()], tmp_path / "real.md", 1).read_text()
     assert "| selection on the target | 1." in text

@@ -24,12 +24,13 @@ Examples:
   hetrisk reproduce all --seeds 10 --jobs 2 --out reproduction
   hetrisk reproduce all --redo hrm
   hetrisk reproduce real --minutes 60 --out real
+  hetrisk reproduce real --redo backtest --out real
   HETRISK_DATA=~/data hetrisk reproduce figure-house figure-income figure-car
 
 all is the paper's tables and figures. real is ours: tables drawn by lot, the backtest beside what
 people would do instead. It runs alone, and needs pip install 'hetrisk[real]'.
 
-Every finished case is one line of OUT/records.jsonl. A run that was stopped,
+Every finished case is one line of a file in OUT. A run that was stopped,
 however it was stopped, goes on where it ended when it is started again on the same folder. The
 simulations need no network; house prices and income are looked for in HETRISK_DATA and then at
 OpenML; the car insurance table is always your own file. A case that cannot run says why in its
@@ -80,26 +81,28 @@ def reproduce(
     from hetrisk.cli.terminal import error_console
     from hetrisk.reproduce import METHODS, RecordsError
     from hetrisk.reproduce import reproduce as run
+    from hetrisk.reproduce.real import METHODS as REAL
+    from hetrisk.reproduce.real import run_real
 
     check_outputs({"--document": document})
     if jobs == 0:
         raise click.BadParameter("must not be 0", param_hint="--jobs")
     if "real" in targets and len(targets) > 1:
         raise click.BadParameter("real runs alone", param_hint="TARGETS")
+    known = REAL if "real" in targets else METHODS
     for option, names in (("--methods", methods), ("--redo", redo)):
-        unknown = sorted(set(names) - set(METHODS))
+        unknown = sorted(set(names) - set(known))
         if unknown:
-            message = f"must be among {', '.join(METHODS)}; got {', '.join(unknown)}"
+            message = f"must be among {', '.join(known)}; got {', '.join(unknown)}"
             raise click.BadParameter(message, param_hint=option)
-    shared: dict[str, Any] = {"jobs": jobs, "document": document, "console": error_console()}
+    shared: dict[str, Any] = {"jobs": jobs, "methods": methods, "redo": redo}
+    shared |= {"document": document, "console": error_console()}
     try:
         if "real" in targets:
-            from hetrisk.reproduce.real import run_real
-
             page = run_real(out, minutes=minutes, **shared)
         else:
             seeds = min(seeds, QUICK_SEEDS) if quick else seeds
-            page = run(targets, out, seeds=seeds, methods=methods, redo=redo, **shared)
+            page = run(targets, out, seeds=seeds, **shared)
     except RecordsError as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt as interrupt:

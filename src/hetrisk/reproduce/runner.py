@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import Any, Protocol
 
 from joblib import Parallel, delayed
 from rich.console import Console
@@ -16,19 +20,27 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from hetrisk.reproduce.cases import Case
 from hetrisk.reproduce.evaluation import evaluate
 from hetrisk.reproduce.records import FAILED, Record, Records
 
 Watcher = Callable[[Record], None]
 
 
+class Keyed(Protocol):
+    """A case, whatever is measured of it."""
+
+    @property
+    def key(self) -> str:
+        """What makes two cases the same."""
+
+
 def run(
-    cases: Sequence[Case],
+    cases: Sequence[Keyed],
     records: Records,
     jobs: int | None = None,
     watch: Watcher | None = None,
-    measure: Callable[[Case], Record] = evaluate,
+    measure: Callable[[Any], Record] = evaluate,
+    minutes: float = math.inf,
 ) -> int:
     """Run the cases that have no record yet.
 
@@ -40,33 +52,39 @@ def run(
         in force says (``with joblib.parallel_config("dask"): ...`` sends cases to a cluster).
     watch : called with every record once it is on disk.
     measure : turns a case into its record; must be picklable.
+    minutes : after which no further case is begun.
 
     Returns
     -------
     Number of cases run.
     """
+    end = time.monotonic() + 60 * minutes
     finished = records.finished()
     waiting = list({case.key: case for case in cases if case.key not in finished}.values())
+    begun = takewhile(lambda _: time.monotonic() < end, waiting)
+    n_run = 0
     # Each result is written before the next is looked at, in the order in which they finish.
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
     # Closing what joblib gives, however the loop ends, ends its workers too.
     with (
         records.appending() as append,
-        contextlib.closing(parallel(delayed(measure)(case) for case in waiting)) as results,
+        contextlib.closing(parallel(delayed(measure)(case) for case in begun)) as results,
     ):
         for record in results:
             append(record)
+            n_run += 1
             if watch is not None:
                 watch(record)
-    return len(waiting)
+    return n_run
 
 
 def run_with_progress(
-    cases: Sequence[Case],
+    cases: Sequence[Keyed],
     records: Records,
     jobs: int | None,
     console: Console,
-    measure: Callable[[Case], Record] = evaluate,
+    measure: Callable[[Any], Record] = evaluate,
+    minutes: float = math.inf,
 ) -> int:
     """`run`, with a bar that tells how many cases are done and how long the rest will take."""
     total = len({case.key for case in cases})
@@ -86,7 +104,7 @@ def run_with_progress(
         def watch(record: Record) -> None:
             progress.advance(bar)
             if record["status"] == FAILED:
-                where = f"{record['task']}, seed {record['seed']}, {record['method']}"
-                progress.console.print(f"{where}: {record['reason']}", markup=False, style="red")
+                said = f"{record['key']}: {record['reason']}"
+                progress.console.print(said, markup=False, style="red")
 
-        return run(cases, records, jobs, watch, measure)
+        return run(cases, records, jobs, watch, measure, minutes)

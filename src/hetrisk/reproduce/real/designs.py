@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.datasets import ShiftTask, load_task
 from hetrisk.reproduce.real.lot import LABELS, NUMBERS, Lot
 from hetrisk.reproduce.real.ordinary import Ordinary, Predictor
@@ -46,15 +47,13 @@ def split_design(lot: Lot) -> Split:
     """Draw a design; its environments are sites."""
     task_name, setting, kind = DESIGNS[lot.item]
     task: ShiftTask = load_task(task_name, int(lot.target), **setting)
-    site = task.train.environments.astype(float)
     X = np.concatenate([rows.X for rows in task.test.values()])
     y = np.concatenate([rows.y for rows in task.test.values()])
     # Environments of the tests are none of those learned from.
     codes = np.repeat(1000.0 + np.arange(len(task.test)), [len(r.y) for r in task.test.values()])
-    train = Half(task.train.X, task.train.y.astype(float), None, site, site)
-    return Split(
-        lot.name, DESIGN, kind == LABELS, train, Half(X, y.astype(float), None, codes, codes)
-    )
+    known = task.train.environments.astype(float)
+    train = Half(task.train.X, task.train.y.astype(float), None, known)
+    return Split(kind == LABELS, train, Half(X, y.astype(float), None, codes))
 
 
 def minimax(ordinary: Ordinary, _: Half) -> Predictor:
@@ -63,17 +62,16 @@ def minimax(ordinary: Ordinary, _: Half) -> Predictor:
     Multiplicative weights: environments that suffer count for more, round by round.
     """
     split, test = ordinary.split, ordinary.split.test
-    known, codes = np.unique(test.environment, return_inverse=True)
-    weight = np.ones(len(known)) / len(known)
+    codes = np.unique(test.environment, return_inverse=True)[1]
+    sizes = np.bincount(codes)
+    weight = np.ones(len(sizes)) / len(sizes)
     best: tuple[float, Any] = (np.inf, None)
     for _step in range(STEPS):
         inner = LogisticRegression(max_iter=500, C=100.0) if split.labels else LinearRegression()
         model = make_pipeline(StandardScaler(), inner)
-        rows = weight[codes] / np.bincount(codes)[codes]
-        model.fit(test.X, test.y, **{f"{model.steps[-1][0]}__sample_weight": rows * len(codes)})
-        errors = np.asarray(
-            list(split.errors(split.losses(ordinary.predicted(model, test.X))).values())
-        )
+        rows: FloatArray = weight[codes] / sizes[codes] * len(codes)
+        model.fit(test.X, test.y, **{f"{model.steps[-1][0]}__sample_weight": rows})
+        errors = split.errors(split.losses(ordinary.predicted(model, test.X), test))
         if errors.max() < best[0]:
             best = (float(errors.max()), model)
         weight = weight * np.exp(errors / errors.max())

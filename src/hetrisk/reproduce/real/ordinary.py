@@ -1,11 +1,15 @@
-"""What people would do instead: ordinary models, and the usual ways to choose between them."""
+"""What people would do instead: ordinary models, and the usual ways to choose between them.
+
+A method is a function of the table's `Ordinary` and of rows to learn from; it returns a function
+from rows to predictions: numbers, or probabilities of the classes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -22,14 +26,16 @@ from sklearn.preprocessing import StandardScaler
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.reproduce.real.split import Half, Split
 
-Predictor = Callable[[Half], FloatArray]
-Fit = Callable[[Half], Predictor]
+Predictor: TypeAlias = Callable[[Half], FloatArray]
+Fit: TypeAlias = Callable[[Half], Predictor]
+Folds: TypeAlias = list[tuple[np.ndarray, np.ndarray]]
 FOLDS = 3
 CUTS = (0.4, 0.6, 0.8)  # of the periods, where the folds go forward in time
 RECENT = 0.25  # of the periods, to refit on
 TREES: tuple[dict[str, Any], ...] = (
     {"max_iter": 100, "learning_rate": 0.08},
     {"max_iter": 100, "learning_rate": 0.05, "max_leaf_nodes": 8, "min_samples_leaf": 40},
+    {"max_iter": 100, "learning_rate": 0.1, "max_leaf_nodes": 4},
 )
 
 
@@ -39,10 +45,10 @@ class NotApplicableError(Exception):
 
 @dataclass(eq=False)
 class Ordinary:
-    """The candidates on one split; what they share (folds, tuned trees) is computed once."""
+    """The methods on one split; what they share (folds, tuned trees) is computed once."""
 
     split: Split
-    chosen: dict[str, str] = field(default_factory=dict)
+    backtested: Any = None  # the product, once it is fitted
 
     def constant(self, half: Half) -> Predictor:
         """Return the mean, or the shares of the classes."""
@@ -50,8 +56,8 @@ class Ordinary:
 
     def last_period(self, half: Half) -> Predictor:
         """Return the mean (the shares) of the last period."""
-        time = self._time(half)
-        return self._always(self._shares(half.y[time == time.max()]))
+        assert half.time is not None
+        return self._always(self._shares(half.y[half.time == half.time.max()]))
 
     def plain(self, half: Half) -> Predictor:
         """Least squares or logistic regression on all columns."""
@@ -75,9 +81,9 @@ class Ordinary:
 
     def recent(self, half: Half) -> Predictor:
         """Refit plain on the last quarter of the periods."""
-        time = self._time(half)
-        periods = np.unique(time)
-        late = time >= periods[int((1 - RECENT) * len(periods))]
+        assert half.time is not None
+        periods = np.unique(half.time)
+        late = half.time >= periods[int((1 - RECENT) * len(periods))]
         if late.sum() < 3 * half.X.shape[1] or (self.split.labels and np.ptp(half.y[late]) == 0):
             raise NotApplicableError("too few recent rows")
         return self.plain(half.take(np.flatnonzero(late)))
@@ -88,54 +94,38 @@ class Ordinary:
 
     def timed_trees(self, half: Half) -> Predictor:
         """The same with the time as one more column."""
-        self._time(half)
         return self._model(self._boosted(self._tuned), half, timed=True)
 
     def random_choice(self, half: Half) -> Predictor:
         """Return the candidate with the least error in random cross-validation."""
-        return self._choice("random", self._random_folds())(half)
+        return self._choice(self._random_folds())(half)
 
     def group_choice(self, half: Half) -> Predictor:
         """Return the same by folds of whole sites, or forward in time."""
-        return self._choice("groups", self._group_folds())(half)
+        return self._choice(list(self._group_folds()))(half)
 
     # Shared.
 
-    @property
-    def candidates(self) -> dict[str, Fit]:
-        """What the two choices choose between."""
-        fits: dict[str, Fit] = {"constant": self.constant, "plain": self.plain}
-        fits |= {"ridge": self.ridge, "trees": self.trees}
-        if self.split.train.time is not None:
-            fits |= {"last period": self.last_period, "trees with time": self.timed_trees}
-        return fits
-
-    def cross_validated(
-        self, fit: Fit, folds: list[tuple[np.ndarray, np.ndarray]]
-    ) -> list[FloatArray]:
-        """Losses of every fold that is left out."""
+    def scores(self, fit: Fit, folds: Folds) -> FloatArray:
+        """(F,) mean loss in every fold that is left out."""
         train = self.split.train
         parts = ((train.take(a), train.take(b)) for a, b in folds)
-        return [self.split.losses(fit(a)(b), b) for a, b in parts]
+        return np.asarray([self.split.losses(fit(a)(b), b).mean() for a, b in parts])
 
-    def _choice(self, name: str, folds: Iterator[tuple[np.ndarray, np.ndarray]]) -> Fit:
-        listed = list(folds)
-        fits = self.candidates
-        scores = {
-            k: np.mean([v.mean() for v in self.cross_validated(f, listed)]) for k, f in fits.items()
-        }
-        self.chosen[name] = min(scores, key=scores.__getitem__)
-        return fits[self.chosen[name]]
+    def _choice(self, folds: Folds) -> Fit:
+        fits: list[Fit] = [self.constant, self.plain, self.ridge, self.trees]
+        if self.split.train.time is not None:
+            fits += [self.last_period, self.timed_trees]
+        return min(fits, key=lambda fit: self.scores(fit, folds).mean())
 
-    def _random_folds(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        yield from KFold(FOLDS, shuffle=True, random_state=0).split(self.split.train.X)
+    def _random_folds(self) -> Folds:
+        return list(KFold(FOLDS, shuffle=True, random_state=0).split(self.split.train.X))
 
     def _group_folds(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         train = self.split.train
         if train.time is None:
-            yield from GroupKFold(min(FOLDS, len(np.unique(train.environment)))).split(
-                train.X, groups=train.environment
-            )
+            known = len(np.unique(train.environment))
+            yield from GroupKFold(min(FOLDS, known)).split(train.X, groups=train.environment)
             return
         periods = np.unique(train.time)
         for cut in sorted({max(1, int(at * len(periods))) for at in CUTS}):
@@ -144,13 +134,10 @@ class Ordinary:
 
     @cached_property
     def _tuned(self) -> dict[str, Any]:
-        folds = list(self._random_folds())
-
-        def score(parameters: dict[str, Any]) -> float:
-            fit = lambda half: self._model(self._boosted(parameters), half)  # noqa: E731
-            return float(np.mean([v.mean() for v in self.cross_validated(fit, folds)]))
-
-        return min(TREES, key=score)
+        folds = self._random_folds()
+        # A default argument holds on to its own parameters.
+        fits = [lambda half, t=t: self._model(self._boosted(t), half) for t in TREES]
+        return TREES[int(np.argmin([self.scores(fit, folds).mean() for fit in fits]))]
 
     def _boosted(self, parameters: dict[str, Any]) -> Any:
         kind = (
@@ -164,7 +151,7 @@ class Ordinary:
         model.fit(half.timed if timed else half.X, half.y)
         return lambda test: self.predicted(model, test.timed if timed else test.X)
 
-    def predicted(self, model: Any, X: FloatArray) -> FloatArray:
+    def predicted(self, model: Any, X: Any) -> FloatArray:
         """Numbers, or probabilities of all classes of the split."""
         if not self.split.labels:
             return np.asarray(model.predict(X), dtype=float)
@@ -177,8 +164,3 @@ class Ordinary:
 
     def _shares(self, y: np.ndarray) -> Any:
         return np.mean(y[:, None] == self.split.classes, axis=0) if self.split.labels else y.mean()
-
-    def _time(self, half: Half) -> FloatArray:
-        if half.time is None:
-            raise NotApplicableError("no time")
-        return half.time

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hetrisk import atomic
@@ -14,239 +16,201 @@ from hetrisk.reproduce.real.designs import DESIGN, DESIGNS
 from hetrisk.reproduce.real.judging import (
     ADAPTED,
     BACKTEST,
+    LEFT_OUT,
     METHODS,
     MINIMAX,
     ON_DESIGNS,
     PLAIN,
-    TABLE,
-    Record,
 )
-from hetrisk.reproduce.real.lot import LABELS, NUMBERS, SITE
+from hetrisk.reproduce.real.lot import NUMBERS, SITE
+from hetrisk.reproduce.records import FAILED, OK, Record
 
 BAND = 0.02  # harmed and helped: by more than this share of plain's error
 LEAST, MOST = 0.05, 20.0  # ratios are cut to this in means
-WORST_SHOWN = 8
+WORST_SHOWN = 12
 FLOOR = 0.01  # of errors on designs: smaller ones are none
-Judged = dict[str, dict[str, Record]]  # table -> method -> record
-Rows = list[tuple[object, ...]]
 OURS, OTHERS = "#b3331d", "#4a6076"
+COLUMNS = (
+    *("table", "method", "way", "kind", "mean", "worst", "environments", "seconds", "spent"),
+    *("best", "foretold", "covered", "width", "adapted"),
+)
+Rows = list[tuple[object, ...]]
 
 
 def write(records: Sequence[Record], path: Path, n_all: int) -> Path:
     """Write the page, and its figures in a folder of its name."""
-    judged: Judged = {}
-    for record in records:
-        if record["method"] != TABLE:
-            judged.setdefault(record["table"], {})[record["method"]] = record
-    judged = {table: methods for table, methods in judged.items() if PLAIN in methods}
-    drawn = {t: methods for t, methods in judged.items() if methods[PLAIN]["way"] == DESIGN}
-    judged = {t: methods for t, methods in judged.items() if t not in drawn}
     folder = path.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
-    if not judged:
+    found = judged(records)
+    drawn, real = found[found.way == DESIGN], found[found.way != DESIGN]
+    if not len(real):
         atomic.write_bytes(path, b"# What it does on real tables\n\nNo table is judged yet.\n")
         return path
-    _harm_and_help(judged, folder / "harm-and-help.png")
-    _foretold(judged, folder / "foretold.png")
-    left_out = sum(record["method"] == TABLE for record in records)
+    plain, ours = (real[real.method == name] for name in (PLAIN, BACKTEST))
+    _harm_and_help(real, folder / "harm-and-help.png")
+    _foretold(real, folder / "foretold.png")
+    counts = plain.kind_of.value_counts()
     loader = PackageLoader("hetrisk.reproduce", "templates")
     environment = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True)
-    template = environment.get_template("real.md")
-    text = template.render(
-        n=len(judged),
+    text = environment.get_template("real.md").render(
+        n=len(plain),
         n_all=n_all,
-        left_out=left_out,
-        so_far="" if len(judged) + left_out >= n_all else " so far",
-        numbers=sum(methods[PLAIN]["kind"] == NUMBERS for methods in judged.values()),
-        timed=sum(methods[PLAIN]["way"] != SITE for methods in judged.values()),
+        left_out=len({r["table"] for r in records if r["status"] == LEFT_OUT}),
+        numbers=int((plain.kind == NUMBERS).sum()),
+        timed=int((plain.way != SITE).sum()),
+        hours=f"{real.spent.sum() / 3600:.1f}",
         folder=folder.name,
-        top=_top(judged),
-        kind_heads=["method", *(f"{name} ({len(_of(judged, t))})" for name, t in KINDS.items())],
-        kinds=_kinds(judged),
-        forecast=_forecast(judged),
-        intervals=_intervals(judged),
-        adaptation=_adaptation(judged),
-        worst=_worst(judged),
-        failures=_failures(judged),
-        load=_load(judged),
-        design_heads=["design", *ON_DESIGNS],
+        top=_top(real),
+        kind_heads=["method", *(f"{name} ({n})" for name, n in counts.sort_index().items())],
+        kinds=_kinds(real),
+        forecast=_forecast(ours),
+        intervals=_intervals(ours),
+        adaptation=_adaptation(ours),
+        worst=_worst(ours),
+        failures=_failures(records),
+        design_heads=["design", *ON_DESIGNS[:-1]],
         designs=_designs(drawn),
     )
     atomic.write_bytes(path, (text.strip() + "\n").encode())
     return path
 
 
-def ratios(judged: Judged, what: str = "mean") -> dict[str, dict[str, float]]:
-    """Error of each method over plain's, table by table."""
-    found: dict[str, dict[str, float]] = {}
-    for table, methods in judged.items():
-        for name, record in methods.items():
-            if record["status"] == "ok":
-                found.setdefault(name, {})[table] = record[what] / max(methods[PLAIN][what], 1e-12)
+def judged(records: Sequence[Record]) -> pd.DataFrame:
+    """Records of what ran, with the ratios of mean and worst error to plain's."""
+    found = pd.DataFrame([r for r in records if r["status"] == OK], columns=COLUMNS)
+    plain = found[found.method == PLAIN].set_index("table")
+    found = found[found.table.isin(plain.index)].copy()
+    for what in ("mean", "worst"):
+        found[f"{what}_ratio"] = found[what] / found.table.map(plain[what]).clip(lower=1e-12)
+    found["kind_of"] = found.kind + np.where(found.way == SITE, ", sites", ", time")
     return found
 
 
-def geometric(values: Iterable[float]) -> float:
+def geometric(ratios: pd.Series) -> float:
     """Geometric mean of ratios, each cut to 1/20 to 20; NaN of none."""
-    cut = np.clip(np.asarray(list(values), dtype=float), LEAST, MOST)
-    return float(np.exp(np.log(cut).mean())) if len(cut) else float("nan")
-
-
-KINDS: dict[str, Callable[[Record], bool]] = {
-    "numbers, time": lambda r: r["kind"] == NUMBERS and r["way"] != SITE,
-    "numbers, sites": lambda r: r["kind"] == NUMBERS and r["way"] == SITE,
-    "labels, time": lambda r: r["kind"] == LABELS and r["way"] != SITE,
-    "labels, sites": lambda r: r["kind"] == LABELS and r["way"] == SITE,
-}
-
-
-def _of(judged: Judged, test: Callable[[Record], bool]) -> set[str]:
-    return {table for table, methods in judged.items() if test(methods[PLAIN])}
+    return float(np.exp(np.log(ratios.astype(float).clip(LEAST, MOST)).mean()))
 
 
 def _name(method: str) -> str:
     return f"**{method}**" if method == BACKTEST else method
 
 
-def _counts(found: Iterable[float]) -> str:
-    values = np.asarray(list(found))
-    return f"{(values > 1 + BAND).sum()} / {(values < 1 - BAND).sum()}"
+def _counts(ratios: pd.Series) -> str:
+    return f"{(ratios > 1 + BAND).sum()} / {(ratios < 1 - BAND).sum()}"
 
 
-def _top(judged: Judged) -> Rows:
-    mean, worst = ratios(judged), ratios(judged, "worst")
+def _top(real: pd.DataFrame) -> Rows:
+    ours = real[real.method == BACKTEST].set_index("table").mean_ratio
     rows: Rows = []
-    for name in (m for m in METHODS if m in mean):
-        found = mean[name]
-        seconds = np.median([judged[table][name]["seconds"] for table in found])
-        ours = [mean[BACKTEST][t] for t in found if t in mean.get(BACKTEST, {})]
-        rows.append(
-            (
-                _name(name),
-                len(found),
-                f"{geometric(found.values()):.3f}",
-                _counts(found.values()),
-                f"{max(found.values()):.2f}",
-                f"{geometric(worst[name].values()):.3f}",
-                f"{geometric(ours):.3f}",
-                f"{seconds:.2f}",
-            )
-        )
+    for name, part in _by_method(real):
+        mean, beside = part.mean_ratio, ours.reindex(part.table).dropna()
+        errors = f"{geometric(mean):.3f}", _counts(mean), f"{mean.max():.2f}"
+        worst, same = f"{geometric(part.worst_ratio):.3f}", f"{geometric(beside):.3f}"
+        seconds = f"{part.seconds.median():.2f}"
+        rows.append((_name(name), len(part), *errors, worst, same, seconds))
     return rows
 
 
-def _kinds(judged: Judged) -> Rows:
-    mean, rows = ratios(judged), []
-    for method in (m for m in METHODS if m in mean):
-        cells = []
-        for test in KINDS.values():
-            found = [v for table, v in mean[method].items() if test(judged[table][PLAIN])]
-            cells.append(f"{geometric(found):.3f}, {_counts(found)}" if found else "")
-        rows.append((_name(method), *cells))
-    return list(rows)
+def _by_method(real: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    parts = dict(iter(real.groupby("method")))
+    return [(name, parts[name]) for name in METHODS if name in parts]
 
 
-def _ours(judged: Judged) -> list[tuple[str, list[Record]]]:
-    """Records of the backtest, with time and with sites alone."""
-    found = [methods.get(BACKTEST, {"status": ""}) for methods in judged.values()]
-    kept = [record for record in found if record["status"] == "ok"]
-    parts = ("time", lambda r: r["way"] != SITE), ("sites", lambda r: r["way"] == SITE)
-    return [(name, [r for r in kept if test(r)]) for name, test in parts if any(map(test, kept))]
+def _kinds(real: pd.DataFrame) -> Rows:
+    cells = real.groupby(["method", "kind_of"]).mean_ratio.agg(
+        lambda ratios: f"{geometric(ratios):.3f}, {_counts(ratios)}"
+    )
+    shown = cells.unstack(fill_value="").reindex([name for name, _ in _by_method(real)])
+    return [(_name(str(name)), *row) for name, *row in shown.itertuples()]
 
 
-def _forecast(judged: Judged) -> Rows:
+def _by_way(ours: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    parts = ("time", ours[ours.way != SITE]), ("sites", ours[ours.way == SITE])
+    return [(name, part) for name, part in parts if len(part)]
+
+
+def _said(ours: pd.DataFrame, what: str) -> pd.Series:
+    return ours.foretold.map(lambda foretold: float(foretold[what]))
+
+
+def _forecast(ours: pd.DataFrame) -> Rows:
     rows: Rows = []
-    for name, records in _ours(judged):
-        true = np.asarray([r["mean"] for r in records])
-        foretold, lower, upper = (
-            np.asarray([r["foretold"][k] for r in records]) for k in ("mean", "lower", "upper")
-        )
-        low, middle, high = np.quantile(true / np.maximum(foretold, 1e-12), [0.1, 0.5, 0.9])
-        inside = np.mean((lower <= true) & (true <= upper))
+    for name, part in _by_way(ours):
+        ratio = part["mean"] / _said(part, "mean").clip(lower=1e-12)
+        low, middle, high = ratio.quantile([0.1, 0.5, 0.9])
+        inside = part["mean"].between(_said(part, "lower"), _said(part, "upper")).mean()
         band = f"{low:.2f} to {high:.2f}"
-        rows.append((f"{len(records)} with {name}", f"{middle:.2f}", band, f"{inside:.0%}"))
+        rows.append((f"{len(part)} with {name}", f"{middle:.2f}", band, f"{inside:.0%}"))
     return rows
 
 
-def _intervals(judged: Judged) -> Rows:
+def _intervals(ours: pd.DataFrame) -> Rows:
     rows: Rows = []
-    for name, records in _ours(judged):
-        covered = np.asarray([r["covered"] for r in records if "covered" in r])
-        if len(covered):
-            width = np.median([r["width"] for r in records if "covered" in r])
-            few = int((covered < 0.8).sum())
-            rows.append(
-                (f"{len(covered)} with {name}", f"{covered.mean():.0%}", few, f"{width:.2f}")
-            )
+    for name, part in _by_way(ours[ours.kind == NUMBERS]):
+        few, width = int((part.covered < 0.8).sum()), f"{part.width.median():.2f}"
+        rows.append((f"{len(part)} with {name}", f"{part.covered.mean():.0%}", few, width))
     return rows
 
 
-def _adaptation(judged: Judged) -> Rows:
-    records = [r for _, found in _ours(judged) for r in found]
+def _adaptation(ours: pd.DataFrame) -> Rows:
     rows: Rows = []
     for size in ADAPTED:
-        asked = [r["adapted"].get(str(size)) for r in records]
-        found = np.asarray([ratio for ratio in asked if ratio is not None], dtype=float)
-        if len(found):
-            mean, most = f"{geometric(found):.3f}", f"{found.max():.2f}"
-            rows.append((size, len(found), mean, _counts(found), most))
+        ratios = ours.adapted.map(lambda found, size=size: found[str(size)]).dropna().astype(float)
+        if len(ratios):
+            mean, most = f"{geometric(ratios):.3f}", f"{ratios.max():.2f}"
+            rows.append((size, len(ratios), mean, _counts(ratios), most))
     return rows
 
 
-def _worst(judged: Judged) -> Rows:
-    found = sorted(ratios(judged).get(BACKTEST, {}).items(), key=lambda item: -item[1])
+def _worst(ours: pd.DataFrame) -> Rows:
     rows: Rows = []
-    for table, ratio in found[:WORST_SHOWN]:
-        r = judged[table][BACKTEST]
+    harmed = ours[ours.mean_ratio > 1 + BAND]
+    worst = harmed.sort_values("mean_ratio", ascending=False)[:WORST_SHOWN]
+    for r in worst.to_dict("records"):
         errors = f"{r['foretold']['mean']:.3g}", f"{r['mean']:.3g}"
-        name = table.replace("|", ", by ")
-        rows.append((name, f"{ratio:.2f}", r["best"], *errors, r["environments"]))
+        name, ratio = r["table"].replace("|", ", by "), f"{r['mean_ratio']:.2f}"
+        rows.append((name, ratio, r["best"], *errors, _why(r), int(r["environments"])))
     return rows
 
 
-def _load(judged: Judged) -> str:
-    """How busy the machine was: seconds by the clock mean less then."""
-    seen = [methods[PLAIN].get("load") for methods in judged.values()]
-    known = np.asarray([load for load in seen if load is not None], dtype=float)
-    return f"{np.median(known):.0f} on {os.cpu_count()} cores" if len(known) else "not known"
+def _why(r: Any) -> str:
+    """Say why a table was harmed, as far as the forecast tells."""
+    if r["best"] == PLAIN:
+        return "plain itself, told the time and the site apart"
+    if r["mean"] > r["foretold"]["upper"]:
+        return "what came was unlike all that had been left out"
+    if r["mean"] < r["foretold"]["lower"]:
+        return "what came was easier, for plain still more"
+    return "came true as foretold: chance among few environments"
 
 
-def _designs(drawn: Judged) -> Rows:
+def _designs(drawn: pd.DataFrame) -> Rows:
     """Worst error over the minimax predictor's, geometric mean over draws."""
+    worst = drawn.pivot(index="table", columns="method", values="worst").clip(lower=FLOOR)
     rows: Rows = []
     for name in DESIGNS:
-        draws = [methods for table, methods in drawn.items() if f"/{name}:" in table]
-        cells = []
-        for method in ON_DESIGNS:
-            found = [
-                max(m[method]["worst"], FLOOR) / max(m[MINIMAX]["worst"], FLOOR)
-                for m in draws
-                if all(m.get(k, {}).get("status") == "ok" for k in (method, MINIMAX))
-            ]
-            cells.append(f"{geometric(found):.2f}" if found else "")
-        if draws:
-            rows.append((name, *cells))
+        draws = worst[worst.index.str.contains(f"/{name}:", regex=False)]
+        if len(draws):
+            ratios = draws.div(draws[MINIMAX], axis=0).reindex(columns=list(ON_DESIGNS[:-1]))
+            cells = [geometric(ratios[method].dropna()) for method in ratios]
+            rows.append((name, *("" if np.isnan(v) else f"{v:.2f}" for v in cells)))
     return rows
 
 
-def _failures(judged: Judged) -> Rows:
-    reasons: dict[tuple[str, str], int] = {}
-    for methods in judged.values():
-        for name, record in methods.items():
-            if record["status"] == "failed":
-                key = name, record["reason"].partition(":")[0]
-                reasons[key] = reasons.get(key, 0) + 1
-    return [(*key, n) for key, n in sorted(reasons.items(), key=lambda item: -item[1])]
+def _failures(records: Sequence[Record]) -> Rows:
+    failed = (r for r in records if r["status"] == FAILED)
+    counts = Counter((r["method"], r["reason"].partition(":")[0]) for r in failed)
+    return [(*why, n) for why, n in counts.most_common()]
 
 
-def _harm_and_help(judged: Judged, path: Path) -> None:
+def _harm_and_help(real: pd.DataFrame, path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
-    for name, found in ratios(judged).items():
-        values = np.asarray(list(found.values()))
-        x, y = 100 * np.mean(values > 1 + BAND), 100 * np.mean(values < 1 - BAND)
+    for name, part in _by_method(real):
+        ratios = part.mean_ratio
+        x, y = 100 * (ratios > 1 + BAND).mean(), 100 * (ratios < 1 - BAND).mean()
         axes.plot(x, y, "o", color=OURS if name == BACKTEST else OTHERS, ms=5)
         axes.annotate(name, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8)
     axes.set(xlabel="tables harmed, %", ylabel="tables helped, %")
@@ -254,19 +218,20 @@ def _harm_and_help(judged: Judged, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _foretold(judged: Judged, path: Path) -> None:
+def _foretold(real: pd.DataFrame, path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5, 4.2), layout="constrained")
     axes = figure.subplots()
-    for (name, records), colour in zip(_ours(judged), (OURS, OTHERS), strict=False):
-        # Tables come in units of their own: errors are drawn over the constant's.
-        unit = [float(judged[r["table"]].get("constant", r)["mean"]) for r in records]
-        x = [r["foretold"]["mean"] / max(u, 1e-12) for r, u in zip(records, unit, strict=True)]
-        y = [r["mean"] / max(u, 1e-12) for r, u in zip(records, unit, strict=True)]
+    # Tables come in units of their own: errors are drawn over the constant's.
+    unit = real[real.method == "constant"].set_index("table")["mean"]
+    ours = real[(real.method == BACKTEST) & real.table.isin(unit.index)]
+    for (name, part), colour in zip(_by_way(ours), (OURS, OTHERS), strict=False):
+        scale = part.table.map(unit).clip(lower=1e-12)
+        x, y = _said(part, "mean") / scale, part["mean"] / scale
         axes.plot(x, y, "o", ms=4, color=colour, label=name)
     ends = (0.05, 5)
-    axes.plot(ends, ends, color="#999999", lw=0.8, zorder=0)
+    axes.plot(ends, ends, color="#999999", lw=0.8, zorder=0, label="as foretold")
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     axes.set(xlabel="foretold, over the constant's error", ylabel="came true")
     axes.spines[["top", "right"]].set_visible(False)
