@@ -8,9 +8,7 @@ import pandas as pd
 import pytest
 
 from hetrisk.blocks.aside import as_frame, described, side_numbers
-from hetrisk.columns.dates import DATE_FORMATS, forms_of, plain, text_days
-from hetrisk.tables.cells import TextCells
-from hetrisk.tables.inference import understand
+from hetrisk.columns.dates import plain
 
 N = 600
 START = pd.Timestamp("2019-03-05")
@@ -41,10 +39,6 @@ SPELLINGS = {
     "category": lambda: DAYS.astype("category"),
     "in a zone": lambda: DAYS.dt.tz_localize("UTC"),
     "polars": polars_dates,
-    "text": lambda: DAYS.dt.strftime("%Y-%m-%d"),
-    "text as category": lambda: DAYS.dt.strftime("%d.%m.%Y").astype("category"),
-    "American text": lambda: DAYS.dt.strftime("%m/%d/%Y"),
-    "compact text": lambda: DAYS.dt.strftime("%Y%m%d"),
 }
 
 
@@ -65,8 +59,6 @@ def test_a_side_column_is_a_date_however_it_is_spelled(spelling):
 def test_what_is_missing_among_dates_stays_missing():
     with_gaps = {
         "date": pd.Series([datetime.date(2020, 1, 2), None] * 5, dtype=object),
-        "text": pd.Series(["2020-01-02", None] * 5),
-        "words": pd.Series(["2020-01-02", "?"] * 5),
     }
     for given in with_gaps.values():
         column, values = read(given)
@@ -102,49 +94,15 @@ def test_a_span_of_time_is_a_number_of_days(spans):
     assert values[:2].tolist() == [1.5, 0.5]
 
 
-@pytest.mark.parametrize("form", DATE_FORMATS)
-def test_text_is_a_date_in_blocks_where_it_is_one_in_tables(form):
-    spelled = "%Y-%m-%d" if form == "ISO8601" else form
-    texts = [day.strftime(spelled) for day in DAYS]
-    column, _ = understand(TextCells("day", texts), use=True)
-    if column.kind == "number":  # 10.2014 is one
-        return
-    side = described("day", 0, lambda: [pd.Series(texts)], N)
-    assert (column.kind, column.form) == (side.kind, side.form)
-    days = column.encode(TextCells("day", texts))[0][:, 0]
-    assert np.array_equal(side_numbers(pd.Series(texts), side), days)
-
-
-@pytest.mark.parametrize(
-    "texts", [["2019", "2020"], ["a", "2020-01-01"], ["site 2020"], ["2020-Q1"], ["1.5"], ["?"]]
-)
-def test_other_text_is_no_date(texts):
+@pytest.mark.parametrize("texts", [["2019", "2020"], ["2020-01-01"], ["1.5"], ["?"]])
+def test_text_is_a_category(texts):
     found = described("x", 0, lambda: [pd.Series([*texts, "b"][: len(texts)] * 4)], 4 * len(texts))
     assert found.kind == "category"
-
-
-def test_the_format_is_that_of_all_parts():
-    """The first part alone may be month/day as well as day/month."""
-    parts = [pd.Series(["01/02/2020", "03/02/2020"]), pd.Series(["31/01/2020", None])]
-    found = described("day", 0, lambda: parts, 4)
-    assert found.form == "%d/%m/%Y"
-    assert (
-        side_numbers(parts[0], found).tolist()
-        == text_days(["2020-02-01", "2020-02-03"], "ISO8601").tolist()
-    )
-    mixed = [*parts, pd.Series(["yesterday"])]
-    assert described("day", 0, lambda: mixed, 5).kind == "category"
-    assert forms_of(["2020-01-01"], ("%m/%d/%Y",)) == ()
 
 
 def test_zones_become_utc():
     summer = pd.Series(pd.to_datetime(["2020-07-01 01:00"])).dt.tz_localize("Europe/Berlin")
     assert plain(summer)[0] == pd.Timestamp("2020-06-30 23:00")
-
-
-def test_day_and_month_of_a_side_column_are_not_guessed():
-    with pytest.raises(ValueError, match="is 1 February or 2 January: write year-month"):
-        read(pd.Series(["01/02/2020", "03/04/2020"]))
 
 
 def test_parquet_and_dask_read_dates_as_memory_does(tmp_path):
@@ -153,14 +111,14 @@ def test_parquet_and_dask_read_dates_as_memory_does(tmp_path):
     from hetrisk.blocks import DaskBlocks, ParquetBlocks
 
     frame = pd.DataFrame({"a": np.arange(N) / 7, "y": np.arange(N) / 3})
-    for name, values in (("moment", DAYS), ("date", DAYS.dt.date), ("text", DAYS.astype(str))):
+    for name, values in (("moment", DAYS), ("date", DAYS.dt.date)):
         held, path = frame.assign(day=values), tmp_path / f"{name}.parquet"
         held.to_parquet(path, row_group_size=250)
-        far = dd.from_pandas(held, npartitions=3)
-        for source in (
-            ParquetBlocks(path, "y", ["a"], aside="day"),
-            DaskBlocks(far[["a"]], far["y"], aside=far[["day"]]),
-        ):
+        sources = [ParquetBlocks(path, "y", ["a"], aside="day")]
+        if name == "moment":  # dask makes text of the days of Python
+            far = dd.from_pandas(held, npartitions=3)
+            sources.append(DaskBlocks(far[["a"]], far["y"], aside=far[["day"]]))
+        for source in sources:
             assert source.side_columns[0].kind == "date"
             assert np.array_equal(source.collect(lambda rows: rows.aside[:, 0]), SINCE_1970)
 

@@ -51,7 +51,7 @@ def test_a_table_is_fitted_explained_kept_and_predicted(table):
     assert len(hetrisk(table, "predict", "m.hetrisk", "table.csv").splitlines()) == 401
 
 
-@pytest.mark.parametrize("name", ["ParquetBlocks", "DaskBlocks", "write_columns"])
+@pytest.mark.parametrize("name", ["ParquetBlocks", "DaskBlocks"])
 def test_what_needs_them_says_so(tmp_path, name):
     done = bare(f"from hetrisk.blocks import {name}", tmp_path)
     assert done.returncode == 1

@@ -1,7 +1,6 @@
 """Parquet folders: what is read, what is refused and how it is named, what is written."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hetrisk.blocks import ArrayBlocks, ParquetBlocks, write_columns
+from hetrisk.blocks import ArrayBlocks, ParquetBlocks
 from hetrisk.columns import parquet as parquet_files
 from hetrisk.core.numerics.moments import moments
 
@@ -249,19 +248,6 @@ def test_what_cannot_be_told_apart_is_no_label(folder):
         ParquetBlocks(folder, target="y", environments="e")
 
 
-@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
-@pytest.mark.parametrize("held", ["timestamp", "zone", "date32"])
-def test_classes_that_are_dates_may_be_of_any_unit(tmp_path, unit, held):
-    days = np.array(["2015-01-01", "1970-01-01", "2009-01-01"], dtype="datetime64[D]")
-    column = pd.Series(days.astype("datetime64[ns]"))
-    column = column.dt.tz_localize("UTC") if held == "zone" else column
-    column = column.dt.date if held == "date32" else column
-    pd.DataFrame({"a": [1.0, 2.0, 3.0], "t": column}).to_parquet(tmp_path / "t.parquet")
-    classes = np.sort(days).astype(f"datetime64[{unit}]")
-    coded = ParquetBlocks(tmp_path, target="t", features=["a"]).encoded(classes)
-    assert coded.collect(lambda rows: rows.y).tolist() == [2.0, 0.0, 1.0]
-
-
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
@@ -426,9 +412,9 @@ def test_only_row_groups_with_chosen_rows_are_read(folder, monkeypatch):
     read = []
     real = parquet_files.batches
 
-    def spy(part, columns, batch_rows, groups=None):
+    def spy(part, columns, batch_rows, groups=None, *rest):
         read.append((part.path.name, groups))
-        return real(part, columns, batch_rows, groups)
+        return real(part, columns, batch_rows, groups, *rest)
 
     monkeypatch.setattr(parquet_files, "batches", spy)
     source = ParquetBlocks(folder, target="y")
@@ -458,68 +444,6 @@ def test_a_large_row_group_is_not_held_whole(tmp_path):
     )
     held = int(done.stdout)  # kilobytes
     assert held < 90_000
-
-
-# Writing
-
-
-def test_columns_written_block_by_block(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("hetrisk.blocks.writing.GROUP_ROWS", 64)
-    source = ParquetBlocks(folder, target="y", block_rows=20)
-    out = write_columns(source, lambda rows: {"twice": 2 * rows.X[:, 0]}, tmp_path / "out.parquet")
-    written = pd.read_parquet(out)
-    np.testing.assert_array_equal(written["twice"], 2 * source.collect(lambda rows: rows.X[:, 0]))
-    assert pq.ParquetFile(out).num_row_groups > 3
-
-
-def test_an_error_leaves_the_old_file_and_nothing_else(folder):
-    target = folder / "out"
-    target.mkdir()
-    (target / "out.parquet").write_text("old")
-    table = frame()
-    table.loc[99, "a"] = np.nan
-    pq.write_table(_table(table), folder / "part-2.parquet")
-    source = ParquetBlocks(str(folder / "*.parquet"), target="y", block_rows=10)
-    with pytest.raises(ValueError, match=r"is NaN"):
-        write_columns(source, lambda rows: {"x": rows.y}, target / "out.parquet")
-    assert [p.name for p in target.iterdir()] == ["out.parquet"]
-    assert (target / "out.parquet").read_text() == "old"
-
-
-def test_folder_must_exist(folder):
-    source = ParquetBlocks(folder, target="y")
-    with pytest.raises(FileNotFoundError, match=r"path must be in a folder that exists; got"):
-        write_columns(source, lambda rows: {"x": rows.y}, folder / "no" / "out.parquet")
-
-
-INTERRUPTED = """
-import os, signal, sys
-from hetrisk.blocks import ParquetBlocks, write_columns
-seen = []
-def column(rows):
-    seen.append(1)
-    if len(seen) == 5:
-        os.kill(os.getpid(), signal.SIGINT)
-    return {"y": rows.y}
-source = ParquetBlocks(sys.argv[1], target="y", block_rows=10)
-write_columns(source, column, sys.argv[2])
-"""
-
-
-def test_ctrl_c_leaves_nothing_half_written(folder, tmp_path):
-    out = folder / "out"
-    out.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(folder / "part-*.parquet"), str(out / "o.parquet")],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONWARNINGS": "default"},
-        # Where the tests run in the background, interrupts are ignored, and so by their children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    assert "KeyboardInterrupt" in done.stderr
-    assert done.returncode in (-signal.SIGINT, 130, 1)
-    assert list(out.iterdir()) == []
 
 
 @pytest.mark.parametrize("how", ["replaced", "written to", "written to, its time put back"])

@@ -134,10 +134,10 @@ def deployed(**changes):
     return Deployed(**{**whole, **changes})
 
 
-def timed(zone="Europe/Berlin"):
-    """Return a model with a slope in time, dates of a zone."""
+def timed():
+    """Return a model with a slope in time."""
     line = LinearPart(np.ones((3, 1)), np.zeros(1), np.ones(1), 18_000.0)
-    when = TimeColumn(np.empty(0), "when", "date", "ISO8601", zone=zone)
+    when = TimeColumn(np.empty(0), "when", "date", "ISO8601")
     return deployed(
         predictor=Predictor(((line, trees()),), np.ones(1)), time_name="when", time=when
     )

@@ -39,7 +39,7 @@ def everything(K):
         "columns": names,
         "encoder": encoder,
         "time_name": "when",
-        "time": TimeColumn(np.empty(0), "when", "date", "ISO8601", zone="UTC"),
+        "time": TimeColumn(np.empty(0), "when", "date", "ISO8601"),
         "last_time": 18_000.0,
         "period": 365.25,
         "reference": reference(names) if K == 1 else None,

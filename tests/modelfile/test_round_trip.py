@@ -13,6 +13,7 @@ from hetrisk import modelfile
 from hetrisk.core import result
 from hetrisk.core.predictor import Inputs, Predictor, single
 from hetrisk.modelfile import ModelFileError, schema
+from hetrisk.tables.encoder import TableEncoder
 from hetrisk.tables.errors import TableError
 from modelfile.examples import (
     deployed,
@@ -54,6 +55,29 @@ def test_what_is_saved_is_what_is_opened(make, tmp_path):
             assert repr(again.summary[name]) == repr(value)
 
 
+def test_numbers_are_read_as_they_were_written():
+    n = 80
+    frame = pd.DataFrame(
+        {
+            "pay": [f"{100 + 97 * i:,}" for i in range(n)],
+            "share": [f"{i},5 %" for i in range(n)],
+            "rare": ["a"] * 70 + [f"r{i}" for i in range(10)],
+        },
+        dtype=object,
+    )
+    encoding = TableEncoder().fit(frame).encoding_
+    again = _through_a_file(encoding)
+    assert again == encoding
+    np.testing.assert_array_equal(again.encode(frame)[0], encoding.encode(frame)[0])
+
+
+def _through_a_file(encoding):
+    names = encoding.feature_names
+    line = linear(d=len(names))
+    model = deployed(predictor=single(line), columns=names, encoder=encoding, reference=None)
+    return modelfile.loads(modelfile.dumps(model)).encoder
+
+
 def test_a_table_is_encoded_as_it_was(tmp_path):
     model = encoded()
     modelfile.save(tmp_path / "m.hetrisk", model)
@@ -82,9 +106,8 @@ def test_predictions_are_those_of_the_predictor():
     )
 
 
-@pytest.mark.parametrize("zone", ["", "UTC", "Europe/Berlin", "+05:30", "UTC-03:00", "Etc/GMT+2"])
-def test_time_is_read_as_it_was(zone):
-    model, table = modelfile.loads(modelfile.dumps(timed(zone))), frame()
+def test_time_is_read_as_it_was():
+    model, table = modelfile.loads(modelfile.dumps(timed())), frame()
     later = table.assign(when="2119-01-01")
     first = (np.datetime64("2119-01-01") - np.datetime64("2019-04-14")).astype(int)
     apart = model.predict(later) - model.predict(table)

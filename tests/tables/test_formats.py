@@ -182,16 +182,6 @@ def test_records_may_lack_keys_and_hold_lists(tmp_path):
     assert "lists" in encoder.left_out_[0].reason
 
 
-def test_labels_of_stata_that_are_not_distinct_leave_the_numbers(tmp_path, frame):
-    frame = frame[["size"]].assign(kind=pd.Categorical(["p", "q", "r"] * 10))
-    frame.to_stata(tmp_path / "t.dta", write_index=False)
-    data = (tmp_path / "t.dta").read_bytes().replace(b"q\x00r\x00", b"q\x00q\x00")
-    (tmp_path / "t.dta").write_bytes(data)
-    table = read_table(tmp_path / "t.dta")
-    assert table.frame["kind"].tolist()[:3] == [0, 1, 2]
-    assert "numbers kept in place of labels that are not distinct" in table.notes[0]
-
-
 @pytest.mark.parametrize(
     ("names", "expected"),
     [

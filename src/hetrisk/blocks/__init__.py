@@ -10,7 +10,6 @@ from hetrisk.blocks.memory import ArrayBlocks
 if TYPE_CHECKING:
     from hetrisk.blocks.dask import DaskBlocks
     from hetrisk.blocks.parquet import ParquetBlocks
-    from hetrisk.blocks.writing import write_columns
 
 __all__ = [
     "ArrayBlocks",
@@ -19,14 +18,12 @@ __all__ = [
     "ParquetBlocks",
     "as_blocks",
     "is_out_of_core",
-    "write_columns",
 ]
 
 # Modules that need an optional dependency, imported on first use, and the extra that brings it.
 _OPTIONAL = {
     "DaskBlocks": ("hetrisk.blocks.dask", "dask"),
     "ParquetBlocks": ("hetrisk.blocks.parquet", "parquet"),
-    "write_columns": ("hetrisk.blocks.writing", "parquet"),
 }
 
 

@@ -1,10 +1,8 @@
 """Side columns as numbers: the same rule wherever the rows live.
 
-Numbers stay as they are, spans of time among them as days; dates, also those written as text in
-one format (`hetrisk.columns.dates`), become days since 1970; everything else becomes the position
-of its text among the levels of its column, and so do whole numbers that are names, by what the
-column is called (`hetrisk.columns.names`). What is missing is NaN; a level too rare to be told
-apart has position -1.
+Numbers stay as they are, spans of time among them as days; dates become days since 1970;
+everything else becomes the position of its text among the levels of its column, and so do whole
+numbers that are labels. What is missing is NaN; a level too rare to be told apart has position -1.
 """
 
 from __future__ import annotations
@@ -16,23 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetrisk.columns.dates import (
-    DATE_FORMATS,
-    are_dates,
-    days,
-    form_among,
-    forms_of,
-    plain,
-    text_days,
-    told_of,
-)
-from hetrisk.columns.names import are_codes
+from hetrisk.columns.dates import are_dates, days, plain
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.result import SideColumn
 
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
 MOST_LEVELS = 10_000  # of a category that are told apart: those with the most rows
-_CODES = "codes"  # whole numbers that are a category, by what their column is called
+_CODES = "codes"  # whole numbers that are labels
 
 
 def as_frame(aside: Any) -> pd.DataFrame:
@@ -54,54 +42,45 @@ def as_frame(aside: Any) -> pd.DataFrame:
     return pd.DataFrame({name: array[:, j] for j, name in enumerate(names)})
 
 
-def side_kind(values: pd.Series) -> str:
-    """What a side column holds: "date", "number" or "category"; text is a category."""
-    if are_dates(values):
-        return "date"
-    if pd.api.types.is_bool_dtype(values.dtype):
-        return "category"
-    return "number" if pd.api.types.is_numeric_dtype(values.dtype) else "category"
-
-
-def _is_number(values: pd.Series) -> bool:
-    """Whether a column holds numbers, of whatever type."""
-    return pd.api.types.infer_dtype(values, skipna=True) in _NUMBERS
-
-
 def _held(values: pd.Series) -> pd.Series:
     """Dates and spans as `plain` has them, and numbers as numbers, whatever type holds them."""
     values = plain(values)
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
         return values.astype(np.float64)
-    if _is_number(values):
+    if pd.api.types.infer_dtype(values, skipna=True) in _NUMBERS:
         return pd.to_numeric(values.astype(object), errors="coerce").astype(np.float64)
     return values
 
 
-def side_levels(values: pd.Series) -> Counter[str]:
-    """The levels of a category, as text, and the rows of each."""
-    counts = values.dropna().astype("string").value_counts()
-    return Counter(dict(zip(counts.index.astype(str), counts.tolist(), strict=True)))
+def _kind(values: pd.Series, labels: bool) -> str:
+    """What a part holds, of which `_held` has made something; text is a category."""
+    if are_dates(values):
+        return "date"
+    if values.dtype != np.float64:
+        return "category"
+    held = values.dropna().to_numpy()
+    return _CODES if labels and bool((held == np.rint(held)).all()) else "number"
 
 
-def _spelled(given: pd.Series, values: pd.Series) -> tuple[IntArray, list[str]]:
-    """Whole numbers as text without a point, whatever type holds them; ``values`` are `_held`.
+def _levels(given: pd.Series, values: pd.Series) -> tuple[IntArray, list[str]]:
+    """Place of each value that is not missing among the distinct ones, and these as text.
 
-    Returns the place of each number that is not missing among the distinct ones, and these as text.
+    Whole numbers have no point there, whatever type holds them; ``values`` are `_held`.
     """
-    exact = given if _is_number(given) else values
-    place, found = pd.factorize(exact[values.notna().to_numpy()])
-    return place, [str(int(number)) for number in found.tolist()]
+    numbers = values.dtype == np.float64
+    exact = given if pd.api.types.infer_dtype(given, skipna=True) in _NUMBERS else values
+    place, found = pd.factorize(exact[values.notna().to_numpy()].astype(object))
+    return place, [str(int(value)) if numbers else str(value) for value in found]
 
 
 def side_numbers(values: pd.Series, column: SideColumn) -> FloatArray:
     """(n,) values of a side column as numbers."""
     given, values = values, _held(values)
-    if column.kind == "date" and are_dates(values):
-        return days(values)
     missing = values.isna().to_numpy()
     if missing.all():  # of whatever type: a part of a column may hold nothing
         return np.full(len(values), np.nan)
+    if column.kind == "date":
+        return days(values)
     if column.kind == "number":
         numbers = values.to_numpy(np.float64, na_value=np.nan)
         if np.isinf(numbers).any():
@@ -109,17 +88,10 @@ def side_numbers(values: pd.Series, column: SideColumn) -> FloatArray:
                 f"side column {column.name!r} must be finite or missing; got an infinite value."
             )
         return numbers
-    if side_kind(values) == "number":  # it is a category by its name
-        among, spelled = _spelled(given, values)
-        codes = np.full(len(values), np.nan)
-        codes[~missing] = pd.Index(column.levels).get_indexer(pd.Index(spelled))[among]
-        return codes
-    text = values.astype("string").fillna("").to_numpy(object)
-    if column.kind == "date":
-        place, texts = pd.factorize(text)
-        return text_days([t.strip() for t in texts], column.form)[place]
-    place = pd.Index(column.levels).get_indexer(pd.Index(text))
-    return np.where(missing, np.nan, place.astype(np.float64))
+    place, texts = _levels(given, values)
+    codes = np.full(len(values), np.nan)
+    codes[~missing] = pd.Index(column.levels).get_indexer(pd.Index(texts))[place]
+    return codes
 
 
 def described(
@@ -129,78 +101,34 @@ def described(
     n_rows: int,
     labels: bool = False,
 ) -> SideColumn:
-    """Describe a side column from its parts, visited once.
-
-    With ``labels`` whole numbers are names, whatever the column is called.
-    """
-    seen = _Seen(name, labels)
-    for values in parts():
-        seen.add(values)
-    if seen.missing == n_rows:
-        raise ValueError(f"side column {name!r} holds no value: all {n_rows} are missing.")
-    kind, levels, missing = seen.kind(), seen.levels, seen.missing > 0
-    if kind not in ("category", _CODES):
-        return SideColumn(name, kind, position, (), missing)
-    dated = told_of(levels)
-    if kind == "category" and dated and seen.forms:
-        form, trouble = form_among(seen.forms, dated, None)
-        if trouble:
-            raise ValueError(
-                f"side column {name!r}: {trouble.split(':')[0]}: write year-month-day."
-            )
-        absent = missing or len(dated) < len(levels)
-        return SideColumn(name, "date", position, (), absent, form=form)
-    further = seen.further or len(levels) > MOST_LEVELS
-    known = tuple(sorted(level for level, _ in _largest(levels)))
-    return SideColumn(name, "category", position, known, missing, further)
-
-
-class _Seen:
-    """What the parts of a side column hold, added one after the other."""
-
-    def __init__(self, name: str, labels: bool = False) -> None:
-        self.name, self.labels, self.missing = name, labels, 0
-        self.kinds: set[str] = set()
-        self.levels, self.further = Counter[str](), False
-        self.forms = tuple(DATE_FORMATS)
-
-    def add(self, given: pd.Series) -> None:
-        """Look at a further part."""
+    """Describe a side column from its parts; with ``labels`` whole numbers are names."""
+    kinds: set[str] = set()
+    levels, further, missing = Counter[str](), False, 0
+    for given in parts():
         values = _held(given)
-        self.missing += int(values.isna().sum())
+        missing += int(values.isna().sum())
         if values.isna().all():
-            return
-        kind = side_kind(values)
-        if kind == "number":
-            held = values.dropna().to_numpy(np.float64)
-            if are_codes(self.name, held) or (self.labels and bool((held == np.rint(held)).all())):
-                kind = _CODES
-        self.kinds.add(kind)
-        if self.kinds == {"category"}:
-            own = side_levels(values)
-            self.forms = forms_of(list(own), self.forms)
-            self._count(own)
-        elif self.kinds == {_CODES}:
-            place, texts = _spelled(given, values)
-            self._count(Counter(dict(zip(texts, np.bincount(place).tolist(), strict=True))))
-
-    def _count(self, own: Counter[str]) -> None:
-        self.levels.update(own)
+            continue
+        kinds.add(_kind(values, labels))
+        if kinds in ({"category"}, {_CODES}):
+            place, texts = _levels(given, values)
+            for text, rows in zip(texts, np.bincount(place).tolist(), strict=True):
+                levels[text] += rows
         # Twice as many are counted, so that most parts need not sort them.
-        if len(self.levels) > 2 * MOST_LEVELS:
-            self.levels, self.further = Counter(dict(_largest(self.levels))), True
-
-    def kind(self) -> str:
-        """What all parts hold together."""
-        kinds = self.kinds
-        if len(kinds) > 1:  # where some numbers are not whole none is a name
-            kinds = {"number" if kind == _CODES else kind for kind in kinds}
-        if len(kinds) > 1:
-            raise ValueError(
-                f"side column {self.name!r} must hold one kind of value; got {sorted(kinds)}."
-            )
-        (kind,) = kinds
-        return kind
+        if len(levels) > 2 * MOST_LEVELS:
+            levels, further = Counter(dict(_largest(levels))), True
+    if missing == n_rows:
+        raise ValueError(f"side column {name!r} holds no value: all {n_rows} are missing.")
+    if len(kinds) > 1:  # where some numbers are not whole none is a name
+        kinds = {"number" if kind == _CODES else kind for kind in kinds}
+    if len(kinds) > 1:
+        raise ValueError(f"side column {name!r} must hold one kind of value; got {sorted(kinds)}.")
+    (kind,) = kinds
+    if kind in ("number", "date"):
+        return SideColumn(name, kind, position, (), missing > 0)
+    known = tuple(sorted(level for level, _ in _largest(levels)))
+    further = further or len(levels) > MOST_LEVELS
+    return SideColumn(name, "category", position, known, missing > 0, further)
 
 
 def _largest(levels: Counter[str]) -> list[tuple[str, int]]:

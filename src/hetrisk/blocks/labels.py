@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hetrisk.columns.dates import are_dates, forms_of, iso, plain, text_moments
+from hetrisk.columns.dates import iso, plain
 from hetrisk.core.numerics.rows import FloatArray
 
 SUM_TOLERANCE = 1e-6  # a row of responsibilities may miss a sum of one by this much
@@ -77,34 +77,13 @@ def _kind_of(held: type) -> str:
     return "number" if issubclass(held, Number) else held.__name__
 
 
-def in_order(values: pd.Series) -> pd.Series:
-    """Labels that are numbers or dates throughout, as such: they have an order.
-
-    Text may be either, such as years; it stays text where two labels would become one.
-    """
-    values = plain(values)
-    if pd.api.types.is_numeric_dtype(values.dtype) or are_dates(values):
-        return values
-    levels = pd.unique(values)
-    read = _read(levels)
-    if read.isna().any() or read.nunique() < len(levels):
-        return values
-    return values.map(dict(zip(levels, read, strict=True)))
-
-
-def _read(levels: Any) -> pd.Series:
-    """Distinct labels as dates, if they are text of such, or else as numbers."""
-    if all(isinstance(level, str) for level in levels):
-        forms = forms_of(list(levels))
-        if forms:
-            return text_moments([level.strip() for level in levels], forms[0])
-    return pd.to_numeric(pd.Series(levels), errors="coerce")
-
-
 def sorted_labels(labels: np.ndarray) -> np.ndarray:
-    """Return distinct labels sorted: as numbers or dates where they are that throughout."""
-    values = in_order(pd.Series(labels)).to_numpy()
-    return labels[np.argsort(values, kind="stable")]
+    """Return distinct labels sorted: text as the numbers it spells, where it does throughout."""
+    values = plain(pd.Series(labels))
+    if values.dtype.kind in "OT":
+        numbers = pd.to_numeric(values, errors="coerce")
+        values = values if numbers.isna().any() else numbers
+    return labels[np.argsort(values.to_numpy(), kind="stable")]
 
 
 def check_shares(given: np.ndarray) -> FloatArray:

@@ -206,13 +206,13 @@ class ParquetBlocks(Blocks):
     def _batches(self) -> Iterator[tuple[files.ParquetPart, int, pa.RecordBatch]]:
         for part in self.parts:
             for row, batch in files.batches(part, self._columns, self.block_rows):
-                yield part, row, self._common.conform_batch(batch)
+                yield part, row, self._common.conform(batch)
 
     def _column(self, name: str) -> Iterator[tuple[files.ParquetPart, int, pa.RecordBatch]]:
         """One column, in batches as large as one column may be."""
         for part in self.parts:
             for row, batch in files.batches(part, [name], 1 << 20):
-                yield part, row, self._common.conform_batch(batch)
+                yield part, row, self._common.conform(batch)
 
     def _chosen_batches(
         self, chosen: np.ndarray
@@ -220,7 +220,7 @@ class ParquetBlocks(Blocks):
         for part, row, batch, index in files.chosen_batches(
             self.parts, self._columns, self.block_rows, chosen
         ):
-            yield part, row, self._common.conform_batch(batch), index
+            yield part, row, self._common.conform(batch), index
 
     def _apply(
         self, function: Callable[[Rows], R], item: tuple[files.ParquetPart, int, pa.RecordBatch]
@@ -299,10 +299,7 @@ class ParquetBlocks(Blocks):
     def _side(
         self, part: files.ParquetPart, row: int, batch: pa.RecordBatch, name: str
     ) -> pd.Series:
-        column = batch.column(name)
-        if name in self._common.categories:
-            column = column.dictionary_encode()
-        values: pd.Series = column.to_pandas(date_as_object=False)
+        values: pd.Series = batch.column(name).to_pandas(date_as_object=False)
         return values
 
     def _side_parts(self, name: str) -> Iterator[pd.Series]:

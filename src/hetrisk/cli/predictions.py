@@ -175,8 +175,12 @@ def _write_csv(predictions: Iterable[pd.DataFrame], file: IO[str]) -> None:
 def _write_parquet(predictions: Iterable[pd.DataFrame], path: Path) -> None:
     try:
         import pyarrow as pa
-
-        from hetrisk.blocks.writing import write_tables
+        import pyarrow.parquet as pq
     except ImportError:
         raise needs("writing Parquet", "pyarrow", "parquet") from None
-    write_tables((pa.Table.from_pandas(p, preserve_index=False) for p in predictions), path)
+    tables = (pa.Table.from_pandas(piece, preserve_index=False) for piece in predictions)
+    first = next(tables)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for table in tables:  # the first one's types hold
+            writer.write_table(table.cast(first.schema))

@@ -94,17 +94,14 @@ def are_dates(values: pd.Series) -> bool:
     return pd.api.types.is_datetime64_any_dtype(values.dtype)
 
 
-def forms_of(texts: Sequence[str], among: Iterable[str] = DATE_FORMATS) -> tuple[str, ...]:
-    """Formats that read each of these texts as a date, words for a missing value aside.
-
-    Asked part after part, of those that were left, it finds the formats of a whole column.
-    """
+def _forms(texts: Sequence[str], among: Iterable[str] = DATE_FORMATS) -> tuple[str, ...]:
+    """Formats that read each of these texts as a date, words for a missing value aside."""
     left = tuple(among)
     if len(texts) > FEW:
-        left = forms_of(texts[:FEW], left)
-    told = told_of(texts) if left else []
+        left = _forms(texts[:FEW], left)
+    told = _told(texts) if left else []
     if not told:
-        return left
+        return ()
     compact = all(_COMPACT_DATE.fullmatch(text) for text in told)
     if not compact and (any(map(_is_number, told)) or not any(map(_looks_dated, told))):
         return ()
@@ -125,13 +122,7 @@ def date_form(texts: Sequence[str], dayfirst: bool | None) -> tuple[str, str]:
     form, trouble : ("", "") for texts that are no dates; a form alone where it is clear; the
         trouble alone where day and month may be either, or are not as they were said to be.
     """
-    return form_among(forms_of(texts), texts, dayfirst)
-
-
-def form_among(
-    forms: Sequence[str], texts: Sequence[str], dayfirst: bool | None
-) -> tuple[str, str]:
-    """`date_form` where it is known which formats read the texts."""
+    forms = _forms(texts)
     slashed = {form: _swapped(form) for form in forms if _swapped(form) in DATE_FORMATS}
     if not slashed:
         return next(iter(forms), ""), ""
@@ -139,13 +130,13 @@ def form_among(
         said = [form for form in slashed if _is_dayfirst(form) == dayfirst]
         if said:
             return said[0], ""
-        proof = next(text for text in told_of(texts) if _proves(text, not dayfirst))
+        proof = next(text for text in _told(texts) if _proves(text, not dayfirst))
         order = "day" if dayfirst else "month"
         return "", f"'{proof}' cannot have the {order} first"
     proven = [form for form in slashed if slashed[form] not in forms]
     if proven:
         return proven[0], ""
-    text = min(told_of(texts))
+    text = min(_told(texts))
     month = text_moments([text], next(f for f in slashed if not _is_dayfirst(f))).iloc[0]
     day = text_moments([text], next(f for f in slashed if _is_dayfirst(f))).iloc[0]
     ways = f"{day.day} {day:%B} or {month.day} {month:%B}"
@@ -170,7 +161,7 @@ def _proves(text: str, dayfirst: bool) -> bool:
     return bool(ways) and all(_is_dayfirst(form) == dayfirst for form in ways)
 
 
-def told_of(texts: Iterable[str]) -> list[str]:
+def _told(texts: Iterable[str]) -> list[str]:
     """Texts without blanks around them and without those that mean a value is missing."""
     stripped = (text.strip() for text in texts)
     return [text for text in stripped if text.lower() not in MISSING]

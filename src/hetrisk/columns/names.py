@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
-from hetrisk.columns import FloatArray
-
 _LIKELY_IDENTIFIER = re.compile(
     r"^(id|pid|idcode|idnum|nr|no|seqn?|person|individual|subject)$|[a-z]{3}id$"
 )
@@ -41,9 +37,3 @@ def names_things(name: str) -> bool:
     """Whether numbers in a column of that name are names: of persons, places or kinds."""
     likely = _LIKELY_IDENTIFIER.search(name.lower()) and not name.lower().endswith(_ENDS_IN_ID)
     return bool(likely) or names_kinds(name) or says_code(name)
-
-
-def are_codes(name: str, numbers: FloatArray) -> bool:
-    """Whether numbers, none missing, are names: whole, in a column that is called so."""
-    whole = np.isfinite(numbers) & (numbers == np.rint(numbers))
-    return names_things(name) and bool(whole.all())

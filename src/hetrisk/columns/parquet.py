@@ -7,7 +7,6 @@ two passes over the rows, a page that cannot be decoded, a value that is missing
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import pyarrow.parquet as pq
 
 from hetrisk.columns import FloatArray
 from hetrisk.columns.arrow import STRINGS, check_values, decoded, line_of, text_bytes, text_columns
-from hetrisk.columns.dates import is_period, plain
+from hetrisk.columns.dates import is_period
 
 # Arrow learns what pandas' periods are, rather than integers, when the first of them are made.
 pa.array(pd.array([], dtype=pd.PeriodDtype("D")))
@@ -37,16 +36,14 @@ FOOTER_THREADS = 8  # footers are small reads that wait on the disk, not on the 
 class ParquetPart:
     """One file: its path, its Arrow schema and the number of rows of each row group.
 
-    ``categories`` are the columns of numbers that were categories when they were written. ``stamp``
-    is what the file system said when the file was opened: another modification time, size or inode
-    later means other rows, though their number may be the same.
+    ``stamp`` is what the file system said when the file was opened: another modification time, size
+    or inode later means other rows, though their number may be the same.
     """
 
     path: Path
     schema: pa.Schema
     group_rows: tuple[int, ...]
     stamp: tuple[int, int, int, int]
-    categories: frozenset[str] = frozenset()
 
     @property
     def n_rows(self) -> int:
@@ -100,23 +97,7 @@ def _open_part(path: Path) -> ParquetPart:
         repeated = sorted({n for n in schema.names if schema.names.count(n) > 1})
         if repeated:
             raise ValueError(f"file '{path}' has more than one column named {repeated[0]!r}.")
-        return ParquetPart(path, schema, _group_rows(file), stamp, _categories(file))
-
-
-def _categories(file: pq.ParquetFile) -> frozenset[str]:
-    """Columns of numbers that were categories, by Arrow's note in the file: Parquet forgets it."""
-    noted = (file.metadata.metadata or {}).get(b"ARROW:schema")
-    if noted is None:
-        return frozenset()
-    try:
-        fields = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(noted)))
-    except (pa.ArrowException, OSError, ValueError):  # a note may be broken
-        return frozenset()
-    return frozenset(
-        field.name
-        for field in fields
-        if pa.types.is_dictionary(field.type) and is_number(field.type.value_type)
-    )
+        return ParquetPart(path, schema, _group_rows(file), stamp)
 
 
 def _stamp(path: Path) -> tuple[int, int, int, int]:
@@ -223,7 +204,11 @@ def _label_kind(kind: pa.DataType) -> str:
 
 
 def batches(
-    part: ParquetPart, columns: Sequence[str], batch_rows: int, groups: Sequence[int] | None = None
+    part: ParquetPart,
+    columns: Sequence[str],
+    batch_rows: int,
+    groups: Sequence[int] | None = None,
+    most_text: int = MOST_TEXT,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Stream a file: the row number each record batch starts at, and the batch.
 
@@ -243,12 +228,28 @@ def batches(
             )
         check_stamp(part)
         for run in _runs(chosen):
-            yield from _run_batches(part, file, columns, batch_rows, run, int(starts[run[0]]))
+            row = int(starts[run[0]])
+            try:
+                for batch in file.iter_batches(
+                    batch_rows, run, columns=list(columns), use_threads=False
+                ):
+                    whole = decoded(batch, part.place(row), most_text)
+                    check_values(whole, part.place(row))
+                    yield row, whole
+                    row += batch.num_rows
+            except (pa.ArrowException, OSError) as error:
+                raise ValueError(
+                    f"{part.place(row)}: cannot be read ({line_of(error)})."
+                ) from error
         check_stamp(part)
 
 
 def chosen_batches(
-    parts: Sequence[ParquetPart], columns: Sequence[str], batch_rows: int, chosen: np.ndarray
+    parts: Sequence[ParquetPart],
+    columns: Sequence[str],
+    batch_rows: int,
+    chosen: np.ndarray,
+    most_text: int = MOST_TEXT,
 ) -> Iterator[tuple[ParquetPart, int, pa.RecordBatch, np.ndarray]]:
     """Batches with some of the ``chosen`` rows of all files (sorted), and which rows those are."""
     first = 0
@@ -256,7 +257,7 @@ def chosen_batches(
         within = chosen[np.searchsorted(chosen, first) :] - first
         within = within[: np.searchsorted(within, part.n_rows)]
         groups = np.unique(np.searchsorted(np.cumsum(part.group_rows), within, side="right"))
-        for row, batch in batches(part, columns, batch_rows, groups.tolist()):
+        for row, batch in batches(part, columns, batch_rows, groups.tolist(), most_text):
             low, high = np.searchsorted(within, [row, row + batch.num_rows])
             if high > low:
                 yield part, row, batch, within[low:high] - row
@@ -281,24 +282,6 @@ def _runs(groups: Sequence[int]) -> list[list[int]]:
         else:
             runs.append([group])
     return runs
-
-
-def _run_batches(
-    part: ParquetPart,
-    file: pq.ParquetFile,
-    columns: Sequence[str],
-    batch_rows: int,
-    run: list[int],
-    row: int,
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    try:
-        for batch in file.iter_batches(batch_rows, run, columns=list(columns), use_threads=False):
-            whole = decoded(batch, part.place(row), MOST_TEXT)
-            check_values(whole, part.place(row))
-            yield row, whole
-            row += batch.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{part.place(row)}: cannot be read ({line_of(error)}).") from error
 
 
 def numbers(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) -> FloatArray:
@@ -326,7 +309,7 @@ def codes(
     """Return a column of labels as positions in ``classes``."""
     column = plain_labels(batch, name, part, row)
     try:
-        known = pa.array(_in_arrow(classes)).cast(column.type)
+        known = pa.array(classes).cast(column.type)
     except pa.ArrowException as error:
         raise ValueError(
             f"classes must be values of column {name!r}, which holds {column.type}; "
@@ -339,11 +322,6 @@ def codes(
         fail(part, row, first, name, value)
     found: np.ndarray = position.to_numpy(zero_copy_only=False)
     return found
-
-
-def _in_arrow(classes: np.ndarray) -> np.ndarray:
-    """Labels of a type that Arrow has: it knows no years, months, weeks, hours or minutes."""
-    return plain(pd.Series(classes)).to_numpy() if classes.dtype.kind == "M" else classes
 
 
 def plain_labels(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) -> pa.Array:

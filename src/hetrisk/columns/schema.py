@@ -26,33 +26,21 @@ class CommonSchema:
     ----------
     schema : the columns of the table, in the order of the first file, with the types they meet in.
     outside : columns that are not part of it, and why, as a clause that names files.
-    categories : columns of numbers that were categories in every file that holds any.
     """
 
     schema: pa.Schema
     outside: dict[str, str]
-    categories: frozenset[str] = frozenset()
 
-    def conform(self, table: pa.Table) -> pa.Table:
-        """Return the rows of one file with the columns and types of the whole table."""
-        columns = [_cast(table.column(field.name), field.type) for field in self.schema]
-        return pa.Table.from_arrays(columns, schema=self.schema)
-
-    def conform_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return some columns of one file with the types of the whole table."""
+    def conform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return columns of one file with the types they have in the whole table."""
         kinds = [self.schema.field(name).type for name in batch.schema.names]
-        if kinds == batch.schema.types:
-            return batch
-        columns = [
-            _cast(pa.chunked_array([column]), kind).combine_chunks()
-            for column, kind in zip(batch.columns, kinds, strict=True)
-        ]
+        columns = [_cast(column, kind) for column, kind in zip(batch.columns, kinds, strict=True)]
         return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def common_schema(parts: Sequence[ParquetPart]) -> CommonSchema:
     """Find what files have in common."""
-    fields, outside, categories = [], {}, set()
+    fields, outside = [], {}
     names = dict.fromkeys(name for part in parts for name in part.schema.names)
     for name in names:
         lacking = [part for part in parts if name not in part.schema.names]
@@ -65,9 +53,7 @@ def common_schema(parts: Sequence[ParquetPart]) -> CommonSchema:
             outside[name] = _disagreement(parts, kinds)
         else:
             fields.append(pa.field(name, meeting))
-        if all(name in p.categories or pa.types.is_null(p.schema.field(name).type) for p in parts):
-            categories.add(name)
-    return CommonSchema(pa.schema(fields), outside, frozenset(categories))
+    return CommonSchema(pa.schema(fields), outside)
 
 
 def _disagreement(parts: Sequence[ParquetPart], kinds: Sequence[pa.DataType]) -> str:
@@ -107,12 +93,9 @@ def _undressed(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if is_period(column.type):
-        starts = pa.array(plain(column.to_pandas()), pa.timestamp("us"), from_pandas=True)
-        column = pa.chunked_array([starts])
+        column = pa.array(plain(column.to_pandas()), pa.timestamp("us"), from_pandas=True)
     if pa.types.is_dictionary(column.type):
-        column = pa.chunked_array(
-            [chunk.dictionary_decode() for chunk in column.chunks], type=column.type.value_type
-        )
+        column = column.dictionary_decode()
     return column if column.type == kind else column.cast(kind, safe=False)

@@ -17,7 +17,6 @@ class SideColumn:
     levels : names of the codes of a category, in order; () for the others.
     missing : whether values are missing.
     further : whether there are levels beside these, too rare to be told apart: code -1.
-    form : the format of dates that are text; "" where they are dates already.
     """
 
     name: str
@@ -26,7 +25,6 @@ class SideColumn:
     levels: tuple[str, ...] = ()
     missing: bool = False
     further: bool = False
-    form: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ FORMAT_VERSION = 3
 LARGEST_FILE = 1 << 30  # a thousand boosted trees of 31 leaves take a three-hundredth of it
 LARGEST_TEXT = 1 << 24  # JSON unfolds twentyfold
 LABEL, RECORDS, ARRAYS = "hetrisk.json", "records.json", "arrays.bin"
-_EARLY = {"schema.json", "model.json"}  # members of files of 0.1 and 0.2
 _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"(", b"c")
 
 
@@ -103,9 +102,6 @@ def _what_it_is(data: bytes) -> str:
 
 def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
     names = [entry.filename for entry in entries]
-    if _EARLY & set(names):
-        was = "was written by an early version of hetrisk, whose files are not opened any more"
-        raise ModelFileError(f"{was}: fit the model again")
     if sorted(names) != sorted((LABEL, RECORDS, ARRAYS)):
         ours = "is damaged: it does not hold the three parts of a model file"
         other = "is a zip archive, but not a hetrisk model file"

@@ -9,12 +9,37 @@ from typing import Any
 
 import numpy as np
 
+from hetrisk.columns.dates import DATE_FORMATS
 from hetrisk.core.backtest.adaptation import Drift
 from hetrisk.core.drift.columns import Columns
 from hetrisk.core.predictor import HingesPart, LevelPart, TreesPart
 from hetrisk.modelfile.deployed import MOST_HINGES
+from hetrisk.tables.category import CategoryColumn
+from hetrisk.tables.encoding import Encoding
+from hetrisk.tables.time import MONTHS, NUMBER, PERIOD, PERIODS, TimeColumn
 
 DEEPEST_TREE = 128  # every row takes so many steps in every tree
+
+
+def wrong_time(time: TimeColumn) -> str:
+    """Say what is wrong with the rule of a column of time."""
+    units = tuple(PERIODS) if time.kind == PERIOD else ("",)
+    formed = time.form in {"", MONTHS, *DATE_FORMATS} and (time.kind != NUMBER or not time.form)
+    return "" if time.unit in units and formed else "have a kind, a unit and a format that fit"
+
+
+def wrong_category(column: CategoryColumn) -> str:
+    """Say what is wrong with a category: its shares are of rows."""
+    right = len(column.shares) == len(column.levels) + column.other + column.absent
+    return "" if right and abs(sum(column.shares) - 1) < 1e-6 else "have a share for each level"
+
+
+def wrong_encoding(encoding: Encoding) -> str:
+    """Say what is wrong between the columns of a table."""
+    right = len(encoding.columns) == len(encoding.names) and encoding.names <= set(
+        encoding.table_names
+    )
+    return "" if right else "use columns of the table, each once"
 
 
 def wrong_level(part: LevelPart) -> str:

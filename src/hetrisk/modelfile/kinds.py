@@ -32,13 +32,6 @@ class Kind(ABC):
 
     def write(self, value: Any, out: Writer) -> Any:
         """Return ``value`` as plain JSON; `read` decides whether it is right."""
-        return self._write(value, out)
-
-    def read(self, node: Any, src: Reader) -> Any:
-        """Return the value, or refuse it with its place and what it must be."""
-        return self._read(node, src)
-
-    def _write(self, value: Any, out: Writer) -> Any:
         # A date of numpy would become a number without a word.
         known = isinstance(value, np.generic) and value.dtype.kind in "biufU"
         item = value.item() if known else value
@@ -49,7 +42,8 @@ class Kind(ABC):
         return str(item) if type(item) is float and not math.isfinite(item) else item
 
     @abstractmethod
-    def _read(self, node: Any, src: Reader) -> Any: ...
+    def read(self, node: Any, src: Reader) -> Any:
+        """Return the value, or refuse it with its place and what it must be."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +54,7 @@ class Text(Kind):
     words: tuple[str, ...] = ()
     pattern: str = ""
 
-    def _read(self, node: Any, src: Reader) -> str:
+    def read(self, node: Any, src: Reader) -> str:
         src.need(type(node) is str and len(node) <= self.most, "be text, and not too long")
         src.need(not self.words or node in self.words, f"be one of {listed(self.words)}")
         src.need(not self.pattern or bool(re.fullmatch(self.pattern, node)), "have its form")
@@ -71,7 +65,7 @@ class Text(Kind):
 class Truth(Kind):
     """True or false."""
 
-    def _read(self, node: Any, src: Reader) -> bool:
+    def read(self, node: Any, src: Reader) -> bool:
         src.need(type(node) is bool, "be true or false")
         return bool(node)
 
@@ -84,7 +78,7 @@ class Whole(Kind):
     high: int = LARGEST
     dim: str = ""
 
-    def _read(self, node: Any, src: Reader) -> int:
+    def read(self, node: Any, src: Reader) -> int:
         right = type(node) is int and self.low <= node <= self.high
         src.need(right, f"be a whole number from {self.low:,} to {self.high:,}")
         if self.dim:
@@ -101,11 +95,11 @@ class Number(Kind):
     nan: bool = False
     inf: bool = False
 
-    def _write(self, value: Any, out: Writer) -> Any:
-        item = super()._write(value, out)
+    def write(self, value: Any, out: Writer) -> Any:
+        item = super().write(value, out)
         return float(item) if type(item) is int else item
 
-    def _read(self, node: Any, src: Reader) -> float:
+    def read(self, node: Any, src: Reader) -> float:
         plain = NOT_FINITE.get(node) if type(node) is str else node
         whole = type(plain) is int and abs(plain) < LARGEST
         src.need(whole or type(plain) is float, "be a number")
@@ -123,10 +117,10 @@ class Maybe(Kind):
 
     of: Kind
 
-    def _write(self, value: Any, out: Writer) -> Any:
+    def write(self, value: Any, out: Writer) -> Any:
         return None if value is None else self.of.write(value, out)
 
-    def _read(self, node: Any, src: Reader) -> Any:
+    def read(self, node: Any, src: Reader) -> Any:
         return None if node is None else self.of.read(node, src)
 
 
@@ -140,10 +134,10 @@ class Many(Kind):
     most: int = MOST_ITEMS
     differ: bool = False
 
-    def _write(self, value: Any, out: Writer) -> list[Any]:
+    def write(self, value: Any, out: Writer) -> list[Any]:
         return [self.of.write(item, out) for item in value]
 
-    def _read(self, node: Any, src: Reader) -> tuple[Any, ...]:
+    def read(self, node: Any, src: Reader) -> tuple[Any, ...]:
         src.need(type(node) is list and self.least <= len(node) <= self.most, "be a list that fits")
         if self.dim:
             src.size(self.dim, len(node))
@@ -161,27 +155,16 @@ class Named(Kind):
 
     of: Kind
 
-    def _write(self, value: Any, out: Writer) -> dict[str, Any]:
+    def write(self, value: Any, out: Writer) -> dict[str, Any]:
         return {str(name): self.of.write(item, out) for name, item in value.items()}
 
-    def _read(self, node: Any, src: Reader) -> dict[str, Any]:
+    def read(self, node: Any, src: Reader) -> dict[str, Any]:
         src.need(type(node) is dict, "be named values")
         values = {}
         for name, item in node.items():
             with src.inside(f".{name}"):
                 values[name] = self.of.read(item, src)
         return values
-
-
-@dataclass(frozen=True)
-class Raw(Kind):
-    """Plain JSON that whoever makes something of it checks field by field."""
-
-    def _write(self, value: Any, out: Writer) -> Any:
-        return value
-
-    def _read(self, node: Any, src: Reader) -> Any:
-        return node
 
 
 CODES = {"number": "<f8", "whole": "<i8", "truth": "|b1"}
@@ -198,14 +181,14 @@ class Array(Kind):
     nan: bool = False
     inf: bool = False
 
-    def _write(self, value: Any, out: Writer) -> dict[str, Any]:
+    def write(self, value: Any, out: Writer) -> dict[str, Any]:
         array = np.asarray(value)
         plain = np.ascontiguousarray(array, dtype=CODES[self.of])
         same = array.dtype.kind in "biuf" and np.array_equal(plain, array, equal_nan=True)
         out.need(same, f"an array of {array.dtype} is not one of {self.of}")
         return {"shape": list(array.shape), "at": out.place(plain.tobytes())}
 
-    def _read(self, node: Any, src: Reader) -> np.ndarray:
+    def read(self, node: Any, src: Reader) -> np.ndarray:
         right = type(node) is dict and set(node) == {"shape", "at"} and type(node["shape"]) is list
         src.need(right and len(node["shape"]) == len(self.shape), "be an array of its dimensions")
         for name, size in zip(self.shape, node["shape"], strict=True):
@@ -229,7 +212,7 @@ class Array(Kind):
 class Label(Kind):
     """A label: text, a number, or true or false."""
 
-    def _read(self, node: Any, src: Reader) -> Any:
+    def read(self, node: Any, src: Reader) -> Any:
         right = type(node) in (str, bool) or (type(node) in (int, float) and abs(node) < LARGEST)
         src.need(right, "be text, a number, or true or false")
         return node
@@ -261,14 +244,14 @@ class Record(Kind):
     check: Callable[[Any], str] | None = None
     parts: Callable[[Any], Mapping[str, Any]] | None = None
 
-    def _write(self, value: Any, out: Writer) -> dict[str, Any]:
+    def write(self, value: Any, out: Writer) -> dict[str, Any]:
         take = self.parts or (dict if isinstance(value, Mapping) else vars)
         items = {**{name: field.default for name, field in self.fields.items()}, **take(value)}
         strange = [name for name in items if name not in self.fields or items[name] is _NOTHING]
         out.need(not strange, f"no field, or no value, for {listed(strange)}")
         return {name: f.kind.write(items[name], out) for name, f in self.fields.items()}
 
-    def _read(self, node: Any, src: Reader) -> Any:
+    def read(self, node: Any, src: Reader) -> Any:
         src.need(type(node) is dict, "be a record")
         src.refuse_unknown([name for name in node if name not in self.fields])
         with src.scope():
@@ -295,11 +278,11 @@ class OneOf(Kind):
 
     records: Mapping[str, Record]
 
-    def _write(self, value: Any, out: Writer) -> dict[str, Any]:
+    def write(self, value: Any, out: Writer) -> dict[str, Any]:
         out.need(value.kind in self.records, f"{value.kind} has no place")
         return {"kind": value.kind, **self.records[value.kind].write(value, out)}
 
-    def _read(self, node: Any, src: Reader) -> Any:
+    def read(self, node: Any, src: Reader) -> Any:
         kind = node.get("kind") if type(node) is dict else None
         known = type(kind) is str and kind in self.records
         src.refuse_unknown([] if known or not is_later(src.written) else [f"kind {kind}"])

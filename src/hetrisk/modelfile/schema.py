@@ -17,6 +17,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from hetrisk.columns.dates import DATE_FORMATS
 from hetrisk.core import result
 from hetrisk.core.backtest.adaptation import Drift
 from hetrisk.core.backtest.foretell import LEVELS
@@ -34,14 +37,16 @@ from hetrisk.modelfile.kinds import (
     Named,
     Number,
     OneOf,
-    Raw,
     Record,
     Text,
     Truth,
     Whole,
 )
+from hetrisk.tables.category import CategoryColumn
+from hetrisk.tables.columns import BooleanColumn, ClockColumn, DateColumn, NumberColumn
 from hetrisk.tables.encoding import Encoding
-from hetrisk.tables.time import TimeColumn
+from hetrisk.tables.notation import MARK_NAMES, Notation
+from hetrisk.tables.time import PERIODS, TimeColumn
 
 VERSIONS = {"encoder": 1, "predictor": 1, "summary": 1, "reference": 1}
 MOST_FEATURES = 5_000
@@ -69,21 +74,66 @@ def figures(*shape: str) -> Array:
     return Array("number", shape, -1e150, 1e150, nan=True, inf=True)
 
 
-# The encoder. A zone is a name of the tz database or an offset: pandas would take a file as well.
-ZONE = r"(?!dateutil)[A-Za-z]*|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z0-9_+-]+){1,2}|(UTC)?[+-]\d\d:?(\d\d)?"
+# The encoder.
 TIME = Record(
     of(Whole(1, 1), "version")
     | of(Text(200), "name form")
     | of(Text(words=("date", "number", "period")), "kind")
-    | of(Text(words=("", "Q", "M", "W")), "unit")
-    | of(Text(200, pattern=ZONE), "zone"),
-    lambda **fields: TimeColumn.from_record(fields),
-    parts=lambda time: time.to_record(),
+    | of(Text(words=("", *PERIODS)), "unit"),
+    lambda version, **rule: TimeColumn(np.empty(0), **rule),
+    checks.wrong_time,
+    parts=lambda time: {"version": 1, **{k: v for k, v in vars(time).items() if k != "value"}},
+)
+MEASURED = (
+    of(SENTENCE, "name")
+    | of(Number(-LARGEST, LARGEST), "fill")
+    | of(SENTENCES, "excused")
+    | of(Truth(), "gaps")
+)
+NUMBERS = Record(
+    MEASURED
+    | of(Text(words=(".", ",")), "decimal")
+    | of(Text(words=("", *MARK_NAMES)), "thousands")
+    | of(SENTENCE, "unit"),
+    lambda decimal, thousands, unit, **fields: NumberColumn(
+        **fields, notation=Notation(decimal, thousands, unit)
+    ),
+    parts=lambda column: (
+        {name: value for name, value in vars(column).items() if name != "notation"}
+        | vars(column.notation)
+    ),
+)
+TRUTHS = Record(MEASURED | of(Many(SENTENCE, least=2, most=2), "words"), BooleanColumn)
+DATES = Record(MEASURED | of(Text(words=tuple(DATE_FORMATS)), "form"), DateColumn)
+CATEGORY = Record(
+    of(SENTENCE, "name")
+    | of(Many(SENTENCE, differ=True), "levels")
+    | of(Many(Number(0.0, 1.0), least=2), "shares")
+    | of(Truth(), "other absent")
+    | of(Maybe(Many(SENTENCE)), "rare"),
+    lambda rare, **fields: CategoryColumn(**fields, rare=None if rare is None else frozenset(rare)),
+    checks.wrong_category,
+    parts=lambda column: vars(column) | {"rare": column.rare and sorted(column.rare)},
+)
+COLUMN = OneOf(
+    {
+        "number": NUMBERS,
+        "clock": Record(MEASURED, ClockColumn),
+        "boolean": TRUTHS,
+        "date": DATES,
+        "category": CATEGORY,
+    }
+)
+ENCODING = Record(
+    of(Whole(1, 1), "version")
+    | of(Many(SENTENCE, differ=True), "table_names")
+    | of(Many(COLUMN, least=1), "columns"),
+    lambda version, columns, table_names: Encoding(columns, table_names),
+    checks.wrong_encoding,
+    parts=lambda made: {"version": 1, "table_names": made.table_names, "columns": made.columns},
 )
 TABLE = Record(
-    of(Raw(), "columns"),
-    lambda columns: Encoding.from_record(columns),
-    parts=lambda encoding: {"columns": encoding.to_record()},
+    of(ENCODING, "columns"), lambda columns: columns, parts=lambda made: {"columns": made}
 )
 ENCODER = Record(
     of(Maybe(TABLE), "encoder") | of(Maybe(NAME), "time_name") | of(Maybe(TIME), "time")

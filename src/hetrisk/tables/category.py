@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from hetrisk.columns.dates import MISSING
 from hetrisk.tables.cells import Cells
 from hetrisk.tables.columns import ABSENT, Column, Note
 from hetrisk.tables.errors import counted, listed
-from hetrisk.tables.records import Fields
 
 OTHER = "(other)"
 
@@ -121,31 +120,6 @@ class CategoryColumn(Column):
             text = f"{counted(absent, 'missing value')} taken as the mean of all categories"
             notes.append(Note(self.name, text))
         return notes
-
-    def to_record(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "levels": list(self.levels),
-            "shares": list(self.shares),
-            "other": self.other,
-            "absent": self.absent,
-            "rare": None if self.rare is None else sorted(self.rare),
-        }
-
-    @classmethod
-    def of(cls, fields: Fields) -> CategoryColumn:
-        """Return the column of a record."""
-        levels, shares = fields.texts("levels"), fields.numbers("shares")
-        other, absent = fields.truth("other"), fields.truth("absent")
-        right = len(shares) == len(levels) + other + absent and len(shares) > 1
-        fields.need(right, "shares", "one number a level, two at least")
-        sound = min(shares) >= 0 and abs(sum(shares) - 1) < 1e-6
-        fields.need(sound, "shares", "shares that sum to one")
-        fields.need(len(set(levels)) == len(levels), "levels", "distinct levels")
-        rare = fields.maybe_texts("rare")
-        known = None if rare is None else frozenset(rare)
-        return cls(fields.text("name"), levels, shares, other, absent, known)
 
 
 def digest(level: str) -> str:

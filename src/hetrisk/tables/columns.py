@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from hetrisk.columns import BoolArray, FloatArray
-from hetrisk.columns.dates import DATE_FORMATS, MISSING
+from hetrisk.columns.dates import MISSING
 from hetrisk.tables.cells import Cells
 from hetrisk.tables.errors import TableError, counted, figure, quoted
-from hetrisk.tables.notation import MARK_NAMES, PLAIN, Notation
-from hetrisk.tables.records import Fields
+from hetrisk.tables.notation import PLAIN, Notation
 from hetrisk.tables.remedies import Remedy
 
 ABSENT = "(missing)"
@@ -99,10 +98,6 @@ class Column(ABC):
     def observed(self, cells: Cells) -> FloatArray:
         """(n, k) numbers or levels, NaN where the table holds nothing and `encode` fills in."""
 
-    @abstractmethod
-    def to_record(self) -> dict[str, Any]:
-        """Return the column as plain values."""
-
 
 @dataclass(frozen=True)
 class _Measured(Column):
@@ -127,20 +122,6 @@ class _Measured(Column):
     @abstractmethod
     def what(self) -> str:
         """What a cell has to be, as the end of the sentence "this is not"."""
-
-    @classmethod
-    def of(cls, fields: Fields) -> Self:
-        """Return the column of a record."""
-        return cls(**cls._given(fields))
-
-    @classmethod
-    def _given(cls, fields: Fields) -> dict[str, Any]:
-        return {
-            "name": fields.text("name"),
-            "fill": fields.number("fill"),
-            "excused": fields.texts("excused"),
-            "gaps": fields.truth("gaps"),
-        }
 
     @abstractmethod
     def read(self, cells: Cells) -> FloatArray:
@@ -177,15 +158,6 @@ class _Measured(Column):
     def _excuses(self, text: str) -> bool:
         return text in self.excused
 
-    def to_record(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "fill": self.fill,
-            "excused": list(self.excused),
-            "gaps": self.gaps,
-        }
-
 
 @dataclass(frozen=True)
 class NumberColumn(_Measured):
@@ -210,19 +182,6 @@ class NumberColumn(_Measured):
     def _excuses(self, text: str) -> bool:
         # A number too large to compute with reads as NaN but is a number: missing, not mistyped.
         return text in self.excused or self.notation.spells(text)
-
-    def to_record(self) -> dict[str, Any]:
-        marks = {"decimal": self.notation.decimal, "thousands": self.notation.thousands}
-        return super().to_record() | marks | {"unit": self.notation.unit}
-
-    @classmethod
-    def _given(cls, fields: Fields) -> dict[str, Any]:
-        notation = Notation(
-            fields.text("decimal", among=(".", ",")),
-            fields.text("thousands", among=("", *MARK_NAMES)),
-            fields.text("unit"),
-        )
-        return {**super()._given(fields), "notation": notation}
 
 
 @dataclass(frozen=True)
@@ -258,15 +217,6 @@ class BooleanColumn(_Measured):
         values = dict.fromkeys((self.words[0], "1"), 1.0) | dict.fromkeys((self.words[1], "0"), 0.0)
         return np.asarray([*(values.get(level.lower(), np.nan) for level in levels), np.nan])[codes]
 
-    def to_record(self) -> dict[str, Any]:
-        return super().to_record() | {"words": list(self.words)}
-
-    @classmethod
-    def _given(cls, fields: Fields) -> dict[str, Any]:
-        words = fields.texts("words")
-        fields.need(len(words) == 2, "words", "two words")
-        return {**super()._given(fields), "words": words}
-
 
 @dataclass(frozen=True)
 class DateColumn(_Measured):
@@ -283,10 +233,3 @@ class DateColumn(_Measured):
 
     def read(self, cells: Cells) -> FloatArray:
         return cells.days(self.form)
-
-    def to_record(self) -> dict[str, Any]:
-        return super().to_record() | {"form": self.form}
-
-    @classmethod
-    def _given(cls, fields: Fields) -> dict[str, Any]:
-        return {**super()._given(fields), "form": fields.text("form", among=tuple(DATE_FORMATS))}

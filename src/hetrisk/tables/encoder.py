@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -156,21 +156,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if input_features is not None and list(input_features) != list(self.encoding_.table_names):
             raise ValueError("input_features is not equal to feature_names_in_")
         return np.asarray(self.encoding_.feature_names, dtype=object)
-
-    def to_record(self) -> dict[str, Any]:
-        """Return everything that `transform` needs, as plain texts and numbers."""
-        check_is_fitted(self, "encoding_")
-        return self.encoding_.to_record()
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Return an encoder that transforms as the recorded one did; every field is checked."""
-        encoder = cls()
-        encoder.encoding_ = Encoding.from_record(record)
-        encoder.feature_names_in_ = np.asarray(encoder.encoding_.table_names, dtype=object)
-        encoder.n_features_in_ = len(encoder.encoding_.table_names)
-        encoder.left_out_, encoder.notes_ = [], []
-        return encoder
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

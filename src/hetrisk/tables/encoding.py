@@ -6,45 +6,16 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hetrisk.columns import FloatArray
-from hetrisk.tables.category import CategoryColumn
 from hetrisk.tables.cells import Cells, cells_of
-from hetrisk.tables.columns import (
-    BooleanColumn,
-    ClockColumn,
-    Column,
-    DateColumn,
-    Note,
-    NumberColumn,
-)
+from hetrisk.tables.columns import Column, Note
 from hetrisk.tables.errors import TableError, listed, quoted
 from hetrisk.tables.frames import as_frame
-from hetrisk.tables.records import Fields
-
-VERSION = 1
-
-
-Recorded = type[NumberColumn | ClockColumn | BooleanColumn | DateColumn | CategoryColumn]
-KINDS: dict[str, Recorded] = {
-    "number": NumberColumn,
-    "clock": ClockColumn,
-    "boolean": BooleanColumn,
-    "date": DateColumn,
-    "category": CategoryColumn,
-}
-
-
-def column_of(record: object) -> Column:
-    """Return the column of a record, every field checked."""
-    fields = Fields(record, "column")
-    made = KINDS[fields.text("kind", among=tuple(KINDS))].of(fields)
-    fields.done()
-    return made
 
 
 @dataclass(frozen=True)
@@ -118,28 +89,6 @@ class Encoding:
             start += part.shape[1]
             notes += noted
         return features, notes
-
-    def to_record(self) -> dict[str, Any]:
-        """Return everything that encodes, as plain texts and numbers."""
-        return {
-            "version": VERSION,
-            "table_names": list(self.table_names),
-            "columns": [column.to_record() for column in self.columns],
-        }
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Return the encoding of a record, every field checked."""
-        fields = Fields(record, "encoding")
-        fields.need(fields.value("version") == VERSION, "version", f"{VERSION}: this hetrisk's own")
-        names = fields.texts("table_names")
-        columns = tuple(column_of(column) for column in fields.records("columns"))
-        fields.done()
-        used = [column.name for column in columns]
-        fields.need(len(set(names)) == len(names), "table_names", "different names")
-        right = 0 < len(used) == len(set(used)) and set(used) <= set(names)
-        fields.need(right, "columns", "different columns of the table")
-        return cls(columns, names)
 
 
 def places_of(frame: pd.DataFrame) -> dict[str, int]:

@@ -6,7 +6,6 @@ Whatever that library finds wrong becomes one sentence with the file's name.
 
 from __future__ import annotations
 
-import io
 import json
 import warnings
 import zipfile
@@ -152,15 +151,7 @@ def read_stata(source: Input) -> Contents:
     """Read a Stata file; values with labels become the labels."""
     try:
         with source.open() as file:
-            data = io.BytesIO(file.read())
-        try:
-            return Contents(pd.read_stata(data))
-        except ValueError as error:
-            if "not unique" not in str(error):
-                raise
-            data.seek(0)
-            frame = pd.read_stata(data, convert_categoricals=False)
-            return Contents(frame, ("numbers kept in place of labels that are not distinct",))
+            return Contents(pd.read_stata(file))
     except Exception as error:  # a damaged file breaks the parser in many ways
         raise unreadable(source, "Stata file", error) from None
 

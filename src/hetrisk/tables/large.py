@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from hetrisk.columns.parquet import ParquetPart
     from hetrisk.columns.schema import CommonSchema
 
-PIECE_ROWS = 100_000
-
 
 def is_large(path: Path) -> bool:
     """Whether a table would not fit in memory, but can be read in blocks: Parquet, or text."""
@@ -44,7 +42,7 @@ def drawn(table: LargeTable, rows: int, seed: int = 0) -> Table:
         if rows < total:
             hashes = _hashes(parts, common)
             chosen = np.sort(chosen_rows(hashes, rows, seed, lambda: hashes))
-        frame = _rows_at(parts, common, chosen)
+        frame = parquet.rows_at(parts, common, chosen)
     except ValueError as error:
         raise TableError(str(error)) from error
     note = f"too large for memory: a sample of {len(frame):,} of {total:,} rows"
@@ -62,8 +60,8 @@ def _hashes(parts: list[ParquetPart], common: CommonSchema) -> Hashes:
 
     found = []
     for part in parts:
-        for _, batch in files.batches(part, common.schema.names, PIECE_ROWS):
-            frame = arrow.frame_of(common.conform(pa.Table.from_batches([batch])))
+        for _, batch in files.batches(part, common.schema.names, parquet.PIECE_ROWS):
+            frame = arrow.frame_of(pa.Table.from_batches([common.conform(batch)]))
             total = np.zeros(len(frame), dtype=np.uint64)
             for name in frame.columns:
                 column = frame[name].astype(str) if frame[name].dtype == object else frame[name]
@@ -92,24 +90,9 @@ def pieces(
 
     try:
         for part in parts:
-            for row, batch in files.batches(part, part.schema.names, PIECE_ROWS):
+            for row, batch in files.batches(part, part.schema.names, parquet.PIECE_ROWS):
                 frame = arrow.frame_of(pa.Table.from_batches([batch]))
                 frame.attrs["place"] = part.place(row)
                 yield frame
     except ValueError as error:
         raise TableError(str(error)) from error
-
-
-def _rows_at(parts: list[ParquetPart], common: CommonSchema, positions: np.ndarray) -> pd.DataFrame:
-    """Return the rows at these positions, sorted, counted over all files."""
-    import pyarrow as pa
-
-    from hetrisk.columns import arrow
-    from hetrisk.columns import parquet as files
-
-    found = []
-    for _, _, batch, index in files.chosen_batches(
-        parts, common.schema.names, PIECE_ROWS, positions
-    ):
-        found.append(common.conform(pa.Table.from_batches([batch.take(pa.array(index))])))
-    return arrow.frame_of(pa.concat_tables(found))

@@ -1,4 +1,4 @@
-"""Columns that give the target away: copies of it, its logarithm, another unit, its parts.
+"""Columns that give the target away: copies of it, its logarithm, another unit, its summands.
 
 A model with such a column is perfect on the training table and worthless anywhere else, where the
 column is not known before the target is. Nothing is left out on suspicion: each leak is a record
@@ -22,7 +22,6 @@ NEARLY = 0.005  # share of the variance that a column which nearly determines th
 HARDLY_WRONG = 0.01  # the same for classes: share of the errors that the most frequent class makes
 SUMMED = 1e-9  # share of the variance that parts which add up to the target may miss
 MOST_SUMMED = 200
-MOST_ROUNDED = 6  # parts that make up the target up to rounding
 MOST_RANGES = 20  # that a column may cut the target into
 FEWEST_IN_RANGE = 5  # rows of the second largest of them
 MOSTLY_PRESENT = 0.9  # of the cells of a column that may be a part of the target
@@ -38,7 +37,7 @@ class Leak:
     Attributes
     ----------
     column : the column; several, joined by " + ", where they make the target up together.
-    kind : "copy", "line", "log", "power", "range", "parts", "gaps" or "determines".
+    kind : "copy", "line", "log", "range", "parts", "gaps" or "determines".
     sentence : what was seen, for a person to act on.
     """
 
@@ -79,7 +78,7 @@ def find_leaks(
         if leak is not None:
             leaks.append(leak)
     if not leaks and judge is _of_numbers:
-        leaks = _parts(names, features, y, target) or _factors(names, features, y, target)
+        leaks = _parts(names, features, y, target)
     return tuple(leaks)
 
 
@@ -97,7 +96,9 @@ def _of_numbers(name: str, features: FloatArray, y: FloatArray, target: str) -> 
         return Leak(name, "range", _sentence(name, words))
     if features.shape[1] == 1 and _runs(features[:, 0]) and not _runs(y):
         return None  # a clock: in a series the rows next to each other are alike
-    share = _unexplained(features, y / _size(y))
+    # In ranks too: of a square with a long tail they say more than the values do.
+    ranks = np.unique(y, return_inverse=True)[1].astype(np.float64)
+    share = min(_unexplained(features, y / _size(y)), _unexplained(features, ranks))
     if share <= NEARLY:
         words = f"alone tells the target {quoted(target)} almost exactly (R2 = {1 - share:.4f})"
         return Leak(name, "determines", _sentence(name, words))
@@ -110,23 +111,13 @@ def _sentence(name: str, words: str) -> str:
 
 def _function(x: FloatArray, y: FloatArray) -> tuple[str, str] | None:
     """Return the kind and the words for x as a function of y that fits best, if one fits."""
-    fits = []
     missed, slope, start = _line(y, x)
-    fits.append((missed, "line", _line_words(slope, start, x, y)))
-    if y.min() > 0:
-        fits.append((_line(np.log(y), x)[0], "log", "is the logarithm of the target"))
-    if x.min() > 0:
-        fits.append((_line(y, np.log(x))[0], "log", "is the exponential of the target"))
-    if x.min() > 0 and y.min() > 0:
-        missed, power, _ = _line(np.log(y), np.log(x))
-        fits.append((missed, "power", _power_words(power)))
-    # The simplest first: where the target varies little, all of them fit.
-    fitting = [fit for fit in fits if fit[0] <= EXACT]
-    if not fitting:
+    log = _line(np.log(y), x)[0] if y.min() > 0 else np.inf
+    if min(missed, log) > EXACT:
         return None
-    best = min(fit[0] for fit in fitting)
-    _, kind, words = next(fit for fit in fitting if fit[0] <= max(10 * best, 1e-12))
-    return kind, words
+    if missed <= max(10 * log, 1e-12):  # where the target varies little both fit
+        return "line", _line_words(slope, start, x)
+    return "log", "is the logarithm of the target"
 
 
 def _line(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:
@@ -149,7 +140,7 @@ def _size(x: FloatArray) -> float:
     return float(np.abs(x).max(initial=0.0)) or 1.0
 
 
-def _line_words(slope: float, start: float, x: FloatArray, y: FloatArray) -> str:
+def _line_words(slope: float, start: float, x: FloatArray) -> str:
     size = _size(x)
     small = _SMALL * size
     if abs(slope + 1) < _SMALL and abs(start - 1) < small:
@@ -157,14 +148,6 @@ def _line_words(slope: float, start: float, x: FloatArray, y: FloatArray) -> str
     if abs(start) < max(small, 1e-3 * size * float((x / size).std())):
         return f"is the target in another unit (times {slope:.6g})"
     return f"is the target in another unit (times {slope:.6g}, plus {start:.6g})"
-
-
-def _power_words(power: float) -> str:
-    known = {-1: "one over the target", 2: "the square of the target", 3: "the target cubed"}
-    for value, words in (*known.items(), (0.5, "the square root of the target")):
-        if abs(power - value) < 1e-3:
-            return f"is {words}"
-    return f"is the target to the power of {power:.4g}"
 
 
 def _unexplained(features: FloatArray, y: FloatArray) -> float:
@@ -305,68 +288,12 @@ def _parts(
     Z, about = _standardised(X[seen]), _standardised(y[seen])
     if not (np.isfinite(Z).all() and np.isfinite(about).all()):  # one of them does not vary
         return []
-    weights, missed = _least_squares(Z, about)
-    if missed <= SUMMED:
-        chosen, how = np.flatnonzero(np.abs(weights) > _SMALL), "exactly"
-    elif missed <= _rounding(y[seen]):
-        chosen, how = _main_parts(Z, about, weights, _rounding(y[seen])), "up to rounding"
-    else:
+    weights = np.linalg.lstsq(Z, about, rcond=None)[0]
+    if np.mean((about - Z @ weights) ** 2) > SUMMED:
         return []
-    parts = [names[single[j]] for j in chosen]
+    parts = [names[single[j]] for j in np.flatnonzero(np.abs(weights) > _SMALL)]
     if len(parts) < 2:
         return []
     shown = " and ".join([", ".join(quoted(p) for p in parts[:-1]), quoted(parts[-1])])
-    words = f"{shown} together make up the target {quoted(target)} {how}: drop them?"
+    words = f"{shown} together make up the target {quoted(target)} exactly: drop them?"
     return [Leak(" + ".join(parts), "parts", words)]
-
-
-def _least_squares(Z: FloatArray, about: FloatArray) -> tuple[FloatArray, float]:
-    """Weights of the columns, and the share of the variance they miss."""
-    weights: FloatArray = np.asarray(np.linalg.lstsq(Z, about, rcond=None)[0], dtype=np.float64)
-    return weights, float(np.mean((about - Z @ weights) ** 2))
-
-
-def _rounding(y: FloatArray) -> float:
-    """Share of the variance that rounding to the target's last digit may take: 0.1 of 21.3."""
-    size = _size(y)
-    steps = np.diff(np.unique(y / size))
-    return min(EXACT, float(steps.min() ** 2 / np.var(y / size)))
-
-
-def _main_parts(Z: FloatArray, about: FloatArray, weights: FloatArray, allowed: float) -> IntArray:
-    """The fewest columns, of the largest weights, that miss no more; none where many are needed."""
-    order = np.argsort(-np.abs(weights))
-    for count in range(2, min(MOST_ROUNDED, len(order)) + 1):
-        chosen = np.sort(order[:count])
-        if _least_squares(Z[:, chosen], about)[1] <= allowed:
-            return chosen
-    return np.array([], dtype=np.int64)
-
-
-def _factors(
-    names: Sequence[str], samples: Sequence[FloatArray], y: FloatArray, target: str
-) -> list[Leak]:
-    """Name two columns whose ratio or product is the target, in whatever unit."""
-    single = [j for j, x in enumerate(samples) if x.shape[1] == 1]
-    positive = [j for j in single if np.mean(samples[j][:, 0] > 0) >= MOSTLY_PRESENT]
-    if not 2 <= len(positive) <= MOST_SUMMED or np.mean(y > 0) < MOSTLY_PRESENT:
-        return []
-    X = np.column_stack([samples[j][:, 0] for j in positive])
-    seen = (X > 0).all(axis=1) & (y > 0)
-    if seen.sum() < max(FEWEST_ROWS, 3 * len(positive)):
-        return []
-    logs = np.log(np.column_stack([X[seen], y[seen]]))
-    cross = np.atleast_2d(np.cov(logs, rowvar=False))
-    spread, with_y, total = np.diag(cross)[:-1], cross[:-1, -1], cross[-1, -1]
-    both = total + spread[:, None] + spread[None, :]
-    # Variance of log y - log a + log b, and of log y - log a - log b, relative to that of log y.
-    over = both - 2 * with_y[:, None] + 2 * with_y[None, :] - 2 * cross[:-1, :-1]
-    times = both - 2 * with_y[:, None] - 2 * with_y[None, :] + 2 * cross[:-1, :-1]
-    for missed, word in ((over, "over"), (times, "times")):
-        np.fill_diagonal(missed, np.inf)
-        a, b = np.unravel_index(int(np.argmin(missed)), missed.shape)
-        if missed[a, b] <= EXACT * total:
-            first, second = names[positive[a]], names[positive[b]]
-            words = f"{quoted(first)} {word} {quoted(second)} is the target {quoted(target)}"
-            return [Leak(f"{first} + {second}", "parts", f"{words}: drop them?")]
-    return []

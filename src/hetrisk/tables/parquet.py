@@ -6,12 +6,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError, needs, quoted
 from hetrisk.tables.inference import LeftOut
 from hetrisk.tables.inputs import Contents, Input, unreadable
+from hetrisk.tables.spool import spool_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 TEXT_BYTES = 16  # what a text takes in a data frame beside its letters
 MEASURED_FILES, MEASURED_ROWS = 3, 1000
+PIECE_ROWS = 100_000
+MOST_BYTES = 1 << 30
 
 
 def is_parquet(path: Path) -> bool:
@@ -103,13 +107,11 @@ def left_outside(common: CommonSchema) -> tuple[LeftOut, ...]:
 def read_parquet(source: Input) -> Contents:
     """Read Parquet whole: a file, a folder, or what came through a pipe."""
     if source.path is None:
-        return Contents(_read_pipe(source))
+        with spool_folder() as folder:
+            place = folder / source.name
+            place.write_bytes(source.held)
+            return read_parquet(Input(source.name, place))
     parts = parquet_parts(source.path)
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from hetrisk.columns import arrow
-    from hetrisk.columns import parquet as files
     from hetrisk.columns.schema import common_schema
 
     if decoded_bytes(parts) > inputs.memory_limit():
@@ -117,60 +119,45 @@ def read_parquet(source: Input) -> Contents:
     common = common_schema(parts)
     if not common.schema.names:
         raise TableError(f"the files of {source.quoted} have no column in common")
-    tables = []
-    for part in parts:
-        try:
-            files.check_stamp(part)
-            text = arrow.text_columns(part.schema)
-            table = pq.ParquetFile(part.path, read_dictionary=text).read()
-            table = arrow.decoded(table, part.place(0), inputs.memory_limit())
-            files.check_stamp(part)
-            arrow.check_values(table, part.place(0))
-            tables.append(common.conform(table))
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(Input(part.path.name, part.path), "Parquet file", error) from None
-        except ValueError as error:
-            raise TableError(str(error)) from error
-    frame = _frame(pa.concat_tables(tables), source)
+    total = sum(part.n_rows for part in parts)
+    frame = rows_at(parts, common, np.arange(total), inputs.memory_limit())
     return Contents(frame, left_out=left_outside(common))
+
+
+def rows_at(
+    parts: list[ParquetPart], common: CommonSchema, positions: np.ndarray, limit: int = MOST_BYTES
+) -> pd.DataFrame:
+    """Return the rows at these sorted positions, counted over all files, within the limit."""
+    import pyarrow as pa
+
+    from hetrisk.columns import arrow
+    from hetrisk.columns import parquet as files
+
+    found, held = [common.schema.empty_table()], 0
+    try:
+        for _, _, batch, index in files.chosen_batches(
+            parts, common.schema.names, PIECE_ROWS, positions, min(limit, MOST_BYTES)
+        ):
+            rows = pa.Table.from_batches([common.conform(batch.take(pa.array(index)))])
+            held += rows.nbytes
+            if held > limit:
+                raise TableError(f"more than {limit / 2**20:,.0f} MB do not fit in memory")
+            found.append(rows)
+        return arrow.frame_of(pa.concat_tables(found))
+    except TableError:
+        raise
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise TableError(arrow.line_of(error)) from error
 
 
 def checked_frame(table: pa.Table, source: Input) -> pd.DataFrame:
     """Return Arrow columns as a data frame, having refused what their types do not allow."""
-    from hetrisk.columns import arrow
-
-    try:
-        arrow.check_values(table, source.quoted)
-    except ValueError as error:
-        raise TableError(str(error)) from error
-    return _frame(table, source)
-
-
-def _frame(table: pa.Table, source: Input) -> pd.DataFrame:
     import pyarrow as pa
 
     from hetrisk.columns import arrow
 
     try:
+        arrow.check_values(table, source.quoted)
         return arrow.frame_of(table)
     except (pa.ArrowException, ValueError) as error:
-        raise unreadable(source, "table", error) from None
-
-
-def _read_pipe(source: Input) -> pd.DataFrame:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise needs("reading Parquet", "pyarrow", "parquet") from None
-    from hetrisk.columns import arrow
-
-    try:
-        text = arrow.text_columns(pq.read_schema(source.open()))
-        table = pq.ParquetFile(source.open(), read_dictionary=text).read()
-        table = arrow.decoded(table, source.quoted, inputs.memory_limit())
-    except (pa.ArrowException, OSError) as error:
-        raise unreadable(source, "Parquet file", error) from None
-    except ValueError as error:
-        raise TableError(str(error)) from error
-    return checked_frame(table, source)
+        raise unreadable(source, "table", error) from error

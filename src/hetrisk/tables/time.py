@@ -3,21 +3,30 @@
 A time is a date (days since 1970-01-01), a number (a year, an index), or a period that is counted
 (weeks, months, quarters since 1970): one step is one period, however long its month is. What a
 column showed when it was first read is a rule, and further columns are read by the same rule.
+Dates in a zone are those of UTC.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hetrisk.columns import BoolArray, FloatArray, IntArray
-from hetrisk.columns.dates import COMPACT, DATE_FORMATS, MISSING, MISSING_IN_TARGET, date_form, iso
+from hetrisk.columns.dates import (
+    COMPACT,
+    MISSING,
+    MISSING_IN_TARGET,
+    are_dates,
+    date_form,
+    iso,
+    plain,
+    text_moments,
+)
 from hetrisk.columns.words import quoted
 from hetrisk.tables.errors import TableError
 from hetrisk.tables.frames import as_series
@@ -27,16 +36,9 @@ from hetrisk.tables.remedies import DAYFIRST, Remedy
 DATE, NUMBER, PERIOD = "date", "number", "period"
 MONTHS = "%Y%m"  # 202001 in a column of such: a month
 ABSENT = "(missing)"
-_VERSION = 1
-_LONGEST = 200  # of a name or a zone in a record
 _MONTH_CODE = re.compile(r"(19|20)[0-9]{2}(0[1-9]|1[0-2])")
 _ISO_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
-_OFFSET = re.compile(r":[0-9]{2}(?:\.[0-9]+)? ?(Z|[+-][0-9]{2}:?(?:[0-9]{2})?)$")
-# A name of the tz database or an offset: pandas would also take the path of a file.
-_ZONE = re.compile(
-    r"(?!dateutil)[A-Za-z]*|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z0-9_+-]+){1,2}|(UTC)?[+-]\d\d:?(\d\d)?"
-)
-_PERIODS = {  # unit -> texts with a year and a number
+PERIODS = {  # unit -> texts with a year and a number
     "Q": re.compile(
         r"(?P<year>[0-9]{4})[-_ /]?Q(?P<n>[1-4])|Q(?P<m>[1-4])[-_ /]?(?P<last>[0-9]{4})"
     ),
@@ -44,8 +46,6 @@ _PERIODS = {  # unit -> texts with a year and a number
     "W": re.compile(r"(?P<year>[0-9]{4})[-_ ]?W(?P<n>0?[1-9]|[1-4][0-9]|5[0-3])"),
 }
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
-_DATES = ("date", "datetime", "datetime64")
-_SPANS = ("timedelta", "timedelta64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,6 @@ class TimeColumn:
     kind : "date", "number" or "period".
     form : the format of dates in text; "" where they came as dates, numbers or named periods.
     unit : of a period, "Q" (quarter), "M" (month) or "W" (week, from Monday); else "".
-    zone : whose wall clock dates show, where they came with a zone.
     """
 
     value: FloatArray
@@ -67,7 +66,6 @@ class TimeColumn:
     kind: str
     form: str = ""
     unit: str = ""
-    zone: str = ""
 
     def read(self, values: Any) -> FloatArray:
         """(n,) numbers of a further column, read in the same way; NaN where a value is missing.
@@ -106,26 +104,6 @@ class TimeColumn:
         year, week, _ = date.fromordinal(date(1970, 1, 1).toordinal() + 7 * count - 3).isocalendar()
         return f"{year}-W{week:02}"
 
-    def to_record(self) -> dict[str, Any]:
-        """Return the rule as plain values, without any value of the column."""
-        rule = {key: getattr(self, key) for key in ("name", "kind", "form", "unit", "zone")}
-        return {"version": _VERSION, **rule}
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Return the rule of a record, every field checked; ``value`` is empty."""
-        expected = {"version", "name", "kind", "form", "unit", "zone"}
-        if set(record) != expected or record["version"] != _VERSION:
-            raise TableError(f"a time column is recorded as {sorted(expected)}, version {_VERSION}")
-        rule = {key: record[key] for key in sorted(expected - {"version"})}
-        if any(type(value) is not str or len(value) > _LONGEST for value in rule.values()):
-            raise TableError("a recorded time column must be described by short texts")
-        units = {DATE: ("",), NUMBER: ("",), PERIOD: tuple(_PERIODS)}.get(rule["kind"], ())
-        forms = {"", MONTHS, *DATE_FORMATS} if rule["kind"] != NUMBER else {""}
-        if rule["unit"] not in units or rule["form"] not in forms or not _is_zone(rule["zone"]):
-            raise TableError("a recorded time column has a kind, a format or a zone not known here")
-        return cls(np.empty(0), **rule)
-
     @property
     def _column(self) -> str:
         return f"time column {quoted(self.name)}"
@@ -138,15 +116,13 @@ class TimeColumn:
     @staticmethod
     def _numbers(held: pd.Series) -> FloatArray:
         """Numbers, spans of time as days, years that came as periods, and numbers in text."""
-        kind = pd.api.types.infer_dtype(held)
-        if kind in _NUMBERS:
-            return pd.to_numeric(held, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-        if kind in _SPANS:
-            spans = pd.to_timedelta(held)
-            return np.asarray(spans / pd.Timedelta(1, "D"), dtype=np.float64)
-        if kind == "period":
+        if pd.api.types.infer_dtype(held) == "period":
             return np.asarray([span.year for span in held], dtype=np.float64)
-        return _spread(held, [parse_number(text) for text in _texts(held)[1]])
+        held = plain(held)
+        if pd.api.types.infer_dtype(held) in _NUMBERS:
+            return pd.to_numeric(held, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        codes, texts = _texts(held)
+        return np.asarray([parse_number(text) for text in texts], dtype=np.float64)[codes]
 
     def _counts(self, held: pd.Series) -> FloatArray:
         """Days, or the periods of the unit, since 1970."""
@@ -158,28 +134,18 @@ class TimeColumn:
         return np.where(absent, np.nan, counts)
 
     def _moments(self, held: pd.Series) -> pd.Series:
-        kind = pd.api.types.infer_dtype(held)
-        if kind == "period":
-            return pd.Series([span.start_time for span in held])
-        if kind in _DATES:
-            return _wall(pd.to_datetime(held, errors="coerce", utc=True), held, self.zone)
+        values = plain(held)
+        if are_dates(values):
+            return values
         codes, texts = _texts(held)
-        return self._text_moments(texts).iloc[codes].reset_index(drop=True)
-
-    def _text_moments(self, texts: list[str]) -> pd.Series:
         if self.unit and not self.form:
-            starts = [_start(text, self.unit) for text in texts]
-            return pd.Series(starts, dtype="datetime64[us]")
-        form = self.form or "ISO8601"
-        if form == MONTHS:
-            texts = [f"{text}01" if _MONTH_CODE.fullmatch(text) else "" for text in texts]
-            form = COMPACT
-        found = pd.to_datetime(
-            pd.Series(texts, dtype=object), format=form, errors="coerce", utc=True
-        )
-        aware = pd.Series([_OFFSET.search(text) is not None for text in texts], dtype=bool)
-        shifted = found.dt.tz_convert(self.zone or "UTC").dt.tz_localize(None)
-        return shifted.where(aware, found.dt.tz_localize(None))
+            found = pd.Series([_start(t, self.unit) for t in texts], dtype="datetime64[us]")
+        elif self.form == MONTHS:
+            coded = [f"{text}01" if _MONTH_CODE.fullmatch(text) else "" for text in texts]
+            found = text_moments(coded, COMPACT)
+        else:
+            found = text_moments(texts, self.form or "ISO8601")
+        return found.iloc[codes]
 
 
 def read_time(values: Any, name: str = "time", dayfirst: bool | None = None) -> TimeColumn:
@@ -236,13 +202,12 @@ def read_environment(values: Any, name: str = "environment") -> tuple[IntArray, 
 def _rule(held: pd.Series, name: str, dayfirst: bool | None) -> TimeColumn:
     """Decide from the values, none missing, how a column of time is read."""
     rule = TimeColumn(np.empty(0), name, NUMBER)
-    kind = pd.api.types.infer_dtype(held)
-    if kind == "period":
+    if pd.api.types.infer_dtype(held) == "period":
         return _of_periods(held, rule)
-    if kind in _DATES:
-        return replace(rule, kind=DATE, zone=_zone_of(held))
-    if kind in _SPANS:
-        return rule
+    held = plain(held)
+    if are_dates(held):
+        return replace(rule, kind=DATE)
+    kind = pd.api.types.infer_dtype(held)
     if kind not in (*_NUMBERS, "string"):
         first = quoted(held.iloc[0])
         raise TableError(f"time column {quoted(name)} must hold dates or numbers; it holds {first}")
@@ -259,7 +224,7 @@ def _of_periods(held: pd.Series, rule: TimeColumn) -> TimeColumn:
     letter = str(held.iloc[0].freqstr)[:1]
     if letter in ("Y", "A"):
         return rule
-    unit = letter if letter in _PERIODS else ""
+    unit = letter if letter in PERIODS else ""
     return replace(rule, kind=PERIOD if unit else DATE, unit=unit)
 
 
@@ -272,7 +237,7 @@ def _of_codes(texts: list[str], rule: TimeColumn) -> TimeColumn | None:
 
 
 def _of_texts(texts: list[str], rule: TimeColumn, dayfirst: bool | None) -> TimeColumn:
-    for unit, pattern in _PERIODS.items():
+    for unit, pattern in PERIODS.items():
         if all(pattern.fullmatch(text) for text in texts):
             return replace(rule, kind=PERIOD, unit=unit)
     form, trouble = date_form(texts, dayfirst)
@@ -287,9 +252,7 @@ def _of_texts(texts: list[str], rule: TimeColumn, dayfirst: bool | None) -> Time
         return replace(rule, kind=PERIOD, form=form, unit="M")
     if form == "ISO8601" and all(_ISO_MONTH.fullmatch(text) for text in texts):
         return replace(rule, kind=PERIOD, form=form, unit="M")
-    zones = {found.group(1) if (found := _OFFSET.search(text)) else "" for text in texts}
-    zone = zones.pop().replace("Z", "UTC") if len(zones) == 1 else "UTC"
-    return replace(rule, kind=DATE, form=form, zone=zone)
+    return replace(rule, kind=DATE, form=form)
 
 
 def _plain(series: pd.Series) -> pd.Series:
@@ -326,13 +289,9 @@ def _spelled(value: Any) -> str:
     return str(value).strip()
 
 
-def _spread(held: pd.Series, per_value: list[float]) -> FloatArray:
-    return np.asarray(per_value, dtype=np.float64)[_texts(held)[0]]
-
-
 def _start(text: str, unit: str) -> np.datetime64:
     """Return the first day of a period that is written as a year and a number."""
-    match = _PERIODS[unit].fullmatch(text)
+    match = PERIODS[unit].fullmatch(text)
     if match is None:
         return np.datetime64("NaT")
     parts = match.groupdict()
@@ -344,30 +303,3 @@ def _start(text: str, unit: str) -> np.datetime64:
             return np.datetime64("NaT")
     months = 12 * (year - 1970) + (number - 1) * (3 if unit == "Q" else 1)
     return np.datetime64(months, "M")
-
-
-def _zone_of(held: pd.Series) -> str:
-    """Return the zone of dates, where they have one."""
-    if isinstance(held.dtype, pd.DatetimeTZDtype):
-        return str(held.dt.tz)
-    zones = {str(getattr(value, "tzinfo", None) or "") for value in held.head(1000)}
-    zone = zones.pop() if len(zones) == 1 else "UTC"
-    return zone if _is_zone(zone) else "UTC"
-
-
-def _wall(moments: pd.Series, held: pd.Series, zone: str) -> pd.Series:
-    """Return what the clock on the wall shows; dates without a zone are that already."""
-    naive = isinstance(held.dtype, np.dtype) and held.dtype.kind == "M"
-    if not naive and held.dtype == object:
-        naive = all(getattr(value, "tzinfo", None) is None for value in held)
-    return (moments if naive else moments.dt.tz_convert(zone or "UTC")).dt.tz_localize(None)
-
-
-def _is_zone(zone: str) -> bool:
-    if not _ZONE.fullmatch(zone):
-        return False
-    try:
-        pd.Timestamp(0, tz=zone or "UTC")
-    except (KeyError, ValueError, OSError, TypeError):
-        return False
-    return True
