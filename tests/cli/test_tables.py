@@ -44,7 +44,17 @@ def made(kind, n=300):
 def sound(fitted):
     s = fitted.summary
     assert contradictions(s.decision, s.ranking, s.forecast) == []
-    text = " ".join([s.decision.opening, *s.decision.watch, *s.cautions, *s.advice, one_line(s)])
+    text = " ".join(
+        [
+            s.decision.headline,
+            s.decision.evidence,
+            s.decision.expect,
+            *s.decision.watch,
+            *s.cautions,
+            *s.advice,
+            one_line(s),
+        ]
+    )
     assert not re.search(r"\bnan\b|\bNone\b|\binf\b", text)
     page = render(s)
     # What is folded, or shown when a mark is pointed at, is not read.

@@ -13,10 +13,14 @@ from hetrisk.report.decision import Action, decide
 from .made import ERRORS, answer
 
 
+def opening(decision):
+    return " ".join(filter(None, (decision.headline, decision.evidence, decision.expect)))
+
+
 def test_a_model_that_is_shown_to_err_less_is_to_be_used():
     decision = decide(*answer(fails=3.0))
     assert decision.action is Action.USE
-    assert decision.opening == (
+    assert opening(decision) == (
         "Use boosted trees. Predicting later periods from earlier ones, it erred 0.500 (plain "
         "0.800, the mean 1.00). Expect RMSE 0.400 to 0.650 (1 ahead) and 0.552 to 0.897 (5 ahead), "
         "90 %."
@@ -37,7 +41,16 @@ def test_plain_is_used_where_nothing_else_is_shown_to_err_less():
 
 def test_what_erred_less_but_not_surely_is_named():
     decision = decide(*answer(chosen="plain"))
-    assert decision.watch[0] == "Boosted trees erred 0.500: less, but not by two standard errors."
+    assert decision.watch[0] == (
+        "The relation may bend: boosted trees erred 0.500 on average, less, but not by two "
+        "standard errors."
+    )
+
+
+def test_what_erred_less_on_average_alone_is_named():
+    ranking, *rest = answer(chosen="trend")
+    decision = decide(ranking, *rest)
+    assert "erred 0.500 on average, less, but more in the worst environments" in decision.watch[0]
 
 
 def test_a_model_that_errs_no_less_than_the_mean_is_not_to_be_relied_on():
@@ -66,7 +79,7 @@ def test_without_a_backtest_nothing_is_claimed_of_other_environments():
     decision = decide(*answer(chosen="plain", n=0))
     assert decision.action is Action.UNTESTED
     assert not decision.evidence
-    assert "rows like these" in decision.opening
+    assert "rows like these" in opening(decision)
 
 
 @settings(max_examples=200, deadline=None)
@@ -82,7 +95,7 @@ def test_no_action_is_one_the_backtest_argues_against(errors, chosen, timed, uni
     ranking, backtest, forecast, curve = answer(errors, chosen, timed, unit, fails=fails)
     decision = decide(ranking, backtest, forecast, curve)
     assert contradictions(decision, ranking, forecast) == []
-    everything = " ".join([decision.opening, *decision.watch])
+    everything = " ".join([opening(decision), *decision.watch])
     assert not re.search(r"\bnan\b|None|\binf\b|–", everything)
 
 

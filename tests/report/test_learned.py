@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hetrisk.core.result import Ranked
 from hetrisk.report.horizons import ahead
 from hetrisk.report.learned import (
     Sample,
@@ -34,13 +33,6 @@ def sample(n=400, seed=0, coef=COEF, **changes):
         predict=lambda Z, rows: (Z @ coef)[:, None],
     )
     return replace(made, **changes)
-
-
-def ranked(**errors):
-    return [
-        Ranked(n, e, e, e * e, 1.0, 1.0, 1.0, n == "plain", "within two standard errors")
-        for n, e in errors.items()
-    ]
 
 
 def test_weights_say_what_moves_predictions():
@@ -94,7 +86,7 @@ def test_a_column_all_but_constant_with_a_large_weight_is_said():
         predicted=y[:, None],
         predict=lambda Z, rows: (Z @ coef)[:, None],
     )
-    (said,) = cautions(s, column_lines(s), [], "RMSE")
+    (said,) = cautions(s, column_lines(s))
     assert said.startswith("gdl is 0 in all but 1 row, yet moves predictions by 3.0 standard")
 
 
@@ -104,18 +96,8 @@ def test_a_column_that_leaves_its_range_is_said():
     X = s.X.copy()
     X[:, 0] += time / 40
     s = replace(s, X=X, observed=X, time=time)
-    (said,) = cautions(s, column_lines(s), [], "RMSE")
+    (said,) = cautions(s, column_lines(s))
     assert said.startswith("size leaves its range: ")
-
-
-def test_a_relation_that_lines_miss_is_said():
-    s = sample()
-    assert cautions(s, column_lines(s), ranked(plain=1.0, trees=0.9), "RMSE") == ()
-    (said,) = cautions(s, column_lines(s), ranked(plain=1.0, trees=0.5), "RMSE")
-    assert said == (
-        "The relation bends: boosted trees erred 0.500 on average, but not surely less than plain "
-        "(within two standard errors)."
-    )
 
 
 def test_outcomes_are_grouped_by_prediction():

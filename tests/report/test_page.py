@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 
 from hetrisk.report import render, write_report
-from hetrisk.report.figures import backtest_picture, forecast_picture, reach_picture
+from hetrisk.report.figures import backtest_picture, reach_picture
 from hetrisk.report.record import record
 
 from .made import answer, summary
@@ -97,7 +97,6 @@ def test_sites_go_from_best_to_worst_and_periods_in_their_order():
 def test_nothing_is_drawn_of_what_was_not_measured():
     ranking, backtest, forecast, curve = answer(chosen="plain", n=0)
     assert backtest_picture(ranking, backtest, forecast) is None
-    assert forecast_picture(ranking, forecast) is None
     assert reach_picture(ranking, curve, "RMSE", 1.0) is None
 
 

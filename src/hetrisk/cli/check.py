@@ -106,7 +106,8 @@ def show(found: Check, screen: Console, quiet: bool = False) -> None:
 
     from hetrisk.cli.terminal import grid, words
     from hetrisk.monitoring.words import column_words, lines_of
-    from hetrisk.report.labels import count_of, fixed
+    from hetrisk.report.labels import fixed
+    from hetrisk.tables.errors import counted
 
     verdict, *more = lines_of(found)
     screen.print(Text(words(verdict, 600), style=STYLE[int(found.status)]))
@@ -116,7 +117,7 @@ def show(found: Check, screen: Console, quiet: bool = False) -> None:
         screen.print(Text(words(line, 400)))
     shown = found.notable[:MOST_COLUMNS]
     if not shown:
-        screen.print(f"None of {count_of(len(found.columns), 'column')} moved.")
+        screen.print(f"None of {counted(len(found.columns), 'column')} moved.")
         return
     rows = [(c.name, fixed(c.weight), column_words(c)) for c in shown]
     screen.print(

@@ -99,7 +99,7 @@ def described(learned: Learned, found: Found) -> Fitted:
         reach=w.reach,
         columns=lines,
         differences=differences(sample, w.target, lines),
-        cautions=cautions(sample, lines, record["ranking"], record["forecast"].unit),
+        cautions=cautions(sample, lines),
         quality=quality(sample),
         **record,
     )

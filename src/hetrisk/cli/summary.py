@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from hetrisk.core.result import Ranked
 from hetrisk.report.errors import in_unit
-from hetrisk.report.labels import brief, count_of, fixed, listed, number, percent, probability
+from hetrisk.report.labels import brief, fixed, listed, number, percent, probability
 from hetrisk.report.names import CONSTANT, PLAIN, untested
+from hetrisk.tables.errors import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -106,7 +107,7 @@ def columns_line(s: Summary) -> str:
 
 def _last(s: Summary, files: list[str]) -> str:
     notes = len(s.origin.notes) + len(s.origin.left_out)
-    told = f"{count_of(notes, 'note')} about the table: see --json or the page. " if notes else ""
+    told = f"{counted(notes, 'note')} about the table: see --json or the page. " if notes else ""
     if files:
         return f"{told}Written: {', '.join(files)}."
     return f"{told}Nothing was written: --out model.hetrisk or --report page.html keeps it."

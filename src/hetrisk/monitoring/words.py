@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hetrisk.monitoring.findings import LEVEL, Check, ColumnCheck, Outcome, Part, Status, Z
-from hetrisk.report.labels import brief, count_of, listed, number, percent, precise
+from hetrisk.report.labels import brief, listed, number, percent, precise
 from hetrisk.report.names import constant
+from hetrisk.tables.errors import counted
 
 MOST_NAMES = 4
 SHOWN_PARTS = 5
@@ -24,7 +25,7 @@ def sentence_of(status: Status, columns: tuple[ColumnCheck, ...], outcome: Outco
 
 
 def _of_outcome(status: Status, o: Outcome) -> str:
-    error = f"the error is {number(o.error)} ({o.unit}, {count_of(o.n_rows, 'row')})"
+    error = f"the error is {number(o.error)} ({o.unit}, {counted(o.n_rows, 'row')})"
     ahead = f" {o.horizon}" if o.horizon else ""
     band = f"foretold{ahead} ({number(o.expected.lower)} to {number(o.expected.upper)})"
     if o.worse_than_mean > Z:

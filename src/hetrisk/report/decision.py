@@ -21,8 +21,9 @@ from hetrisk.core.result import (
     Tested,
 )
 from hetrisk.report.errors import by_environment, tested_horizons
-from hetrisk.report.labels import brief, count_of, listed, number, percent
+from hetrisk.report.labels import brief, listed, number, percent, upper_first
 from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
+from hetrisk.tables.errors import counted
 
 FEW = 5  # environments left out: with fewer, the answer says on how little it rests
 NOTABLE = 1.25  # times the mean error: a worst environment that is worth a sentence
@@ -60,11 +61,6 @@ class Decision:
     evidence: str
     expect: str
     watch: tuple[str, ...]
-
-    @property
-    def opening(self) -> str:
-        """Return the first paragraph."""
-        return " ".join(part for part in (self.headline, self.evidence, self.expect) if part)
 
 
 def decide(
@@ -142,7 +138,10 @@ def _action(f: _Facts) -> Action:
 
 def _headline(action: Action, f: _Facts) -> str:
     if action is Action.UNTESTED:
-        return f"Fitted {f.name}, not tested: {_why_untested(f)}"
+        return (
+            f"Fitted {f.name}, not tested: there are too few environments to leave any out; the "
+            "figures are for rows like these."
+        )
     if action is Action.CONSTANT:
         return f"Predict {constant(f.unit)}: {f.where}, nothing else is shown to err less."
     if action is Action.NO_MODEL:
@@ -150,10 +149,6 @@ def _headline(action: Action, f: _Facts) -> str:
     if action is Action.PLAIN:
         return f"Use {f.name}: nothing else is shown to err less {f.where}."
     return f"Use {f.name}."
-
-
-def _why_untested(f: _Facts) -> str:
-    return "there are too few environments to leave any out; the figures are for rows like these."
 
 
 def _evidence(f: _Facts) -> str:
@@ -175,7 +170,11 @@ def _evidence(f: _Facts) -> str:
 def _expect(f: _Facts) -> str:
     whole = Expected(f.forecast.mean, f.forecast.lower, f.forecast.upper)
     if untested(f.forecast):
-        return f"On rows like these expect {f.unit} {_range(whole)}." if _known(whole) else ""
+        return (
+            f"On rows like these expect {f.unit} {_range(whole)}."
+            if math.isfinite(whole.mean)
+            else ""
+        )
     if f.forecast.by_horizon:
         first, later = f.horizons[0], f.horizons[-1]
         soon = f"Expect {f.unit} {_range(first.chosen)} ({first.label})"
@@ -183,10 +182,6 @@ def _expect(f: _Facts) -> str:
             soon += f" and {_range(later.chosen)} ({later.label})"
         return f"{soon}, 90 %."
     return f"Expect {f.unit} {_range(whole)} in an environment not seen, 90 %."
-
-
-def _known(e: Expected) -> bool:
-    return math.isfinite(e.mean)
 
 
 def _range(e: Expected) -> str:
@@ -206,19 +201,22 @@ def _watch(action: Action, f: _Facts, curve: Sequence[ReachLine]) -> list[str]:
         _few(f),
         _failed(f),
     ]
-    return [sentence for sentence in said if sentence]
+    return [upper_first(sentence) for sentence in said if sentence]
 
 
 def _close(f: _Facts) -> str:
-    """What erred less than plain, but not surely: the next thing to try with more data."""
-    if f.chosen.candidate != PLAIN:
-        return ""
+    """What erred less on average, and why it is not used all the same: where lines bend, trees."""
     tested = [r for r in f.ranked.values() if math.isfinite(r.criterion)]
-    best = min(tested, key=lambda r: r.criterion, default=f.chosen)
-    if best.criterion > CLOSE * f.chosen.criterion or best.mean >= f.chosen.mean:
+    best = min(tested, key=lambda r: r.mean)
+    if best.mean > CLOSE * f.chosen.mean:
         return ""
-    name = _capital(called(best.candidate, f.unit))
-    return f"{name} erred {number(best.mean)}: less, but not by two standard errors."
+    bends = "trees" in best.candidate and "trees" not in f.chosen.candidate
+    plain = f.chosen.candidate == PLAIN
+    return (
+        f"{'The relation may bend: ' if bends else ''}{called(best.candidate, f.unit)} erred "
+        f"{number(best.mean)} on average, less, but "
+        f"{'not by two standard errors' if plain else 'more in the worst environments'}."
+    )
 
 
 def _plain_fails(f: _Facts) -> str:
@@ -230,7 +228,7 @@ def _plain_fails(f: _Facts) -> str:
         if math.isfinite(more) and abs(more) > ALIKE:
             word = "more" if more > 0 else "less"
             sentences.append(
-                f"{_capital(first.label)} the plain model errs {percent(abs(more))} {word}."
+                f"{upper_first(first.label)} the plain model errs {percent(abs(more))} {word}."
             )
     at = f.forecast.plain_fails_at
     if math.isfinite(at):
@@ -265,7 +263,7 @@ def _worst(f: _Facts) -> str:
     if errors[worst] < NOTABLE * f.chosen.mean:
         return ""
     mine = [t for t in f.backtest if t.candidate == f.chosen.candidate and t.environment == worst]
-    rows = count_of(mine[0].n_rows, "row")
+    rows = counted(mine[0].n_rows, "row")
     return f"It erred most in {brief(worst, 40)}: {number(errors[worst])} ({rows})."
 
 
@@ -274,7 +272,7 @@ def _few(f: _Facts) -> str:
     if n >= FEW:
         return ""
     what = "period" if f.timed else "environment"
-    return f"All of this rests on {count_of(n, what)} left out."
+    return f"All of this rests on {counted(n, what)} left out."
 
 
 def _failed(f: _Facts) -> str:
@@ -317,7 +315,8 @@ def decide_without_backtest(
     untold = f"Use {name}: there are too few rows to look for groups that differ."
     whole = Expected(forecast.mean, forecast.lower, forecast.upper)
     expect = ""
-    if _known(whole):
+    known = math.isfinite(whole.mean)
+    if known:
         expect = (
             f"On rows like these it errs {number(whole.mean)} ({forecast.unit}, out of fold; "
             f"{constant(forecast.unit)} {number(forecast.constant.mean)}); what it errs at another "
@@ -325,11 +324,7 @@ def decide_without_backtest(
         )
     action = Action.USE if verdict == "columns left out" else Action.PLAIN
     headline = headlines.get(verdict, untold)
-    if _known(whole) and whole.mean >= forecast.constant.mean:
+    if known and whole.mean >= forecast.constant.mean:
         action = Action.NO_MODEL
         headline = f"Rely on no model yet: {name} errs no less than {constant(forecast.unit)}."
     return Decision(action, chosen.candidate, headline, reason, expect, ())
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

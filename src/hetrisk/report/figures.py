@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from hetrisk.core.result import Expected, Forecast, Horizon, Ranked, ReachLine, Tested
 from hetrisk.report.errors import by_environment, tested_horizons
-from hetrisk.report.labels import brief, count_of, number, percent, tick
+from hetrisk.report.labels import brief, number, percent, tick, upper_first
 from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
 from hetrisk.report.summary import Quality
+from hetrisk.tables.errors import counted
 
 CHOSEN = "chosen"
 LABEL = 22  # characters of an environment's name below the picture
@@ -103,15 +104,11 @@ def models(ranking: Sequence[Ranked], unit: str) -> list[tuple[str, str, str]]:
     """Return (candidate, role, name) of the models a picture shows; each model once."""
     chosen = next(line.candidate for line in ranking if line.chosen)
     there = {line.candidate for line in ranking}
-    shown = [(CONSTANT, CONSTANT, _upper(constant(unit)))] if CONSTANT in there else []
+    shown = [(CONSTANT, CONSTANT, upper_first(constant(unit)))] if CONSTANT in there else []
     shown += [(PLAIN, PLAIN, "Plain")] if PLAIN in there else []
     shown = [line for line in shown if line[0] != chosen]
-    mine = "Average" if " + " in chosen else _upper(called(chosen, unit).removeprefix("the "))
+    mine = "Average" if " + " in chosen else upper_first(called(chosen, unit).removeprefix("the "))
     return [*shown, (chosen, CHOSEN, mine)]
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 # --- the backtest, and the forecast to its right ------------------------------------------
@@ -148,7 +145,7 @@ def backtest_picture(
         tuple(series),
         guides=((start + 0.5, "to expect"),),
         spoken=(
-            f"{forecast.unit} of {len(shown)} models in {count_of(len(places), 'environment')} "
+            f"{forecast.unit} of {len(shown)} models in {counted(len(places), 'environment')} "
             f"left out. {shown[-1][2]}: {number(chosen.mean)} on average; expected "
             f"{number(forecast.lower)} to {number(forecast.upper)} in one not seen."
         ),
@@ -164,24 +161,6 @@ def backtest_numbers(
     places = _ordered(errors[0], any(line.cut for line in backtest))
     lines = [(place, [found.get(place, math.nan) for found in errors]) for place in places]
     return [label for _, _, label in shown], lines
-
-
-def forecast_picture(ranking: Sequence[Ranked], forecast: Forecast) -> Picture | None:
-    """What to expect in environments not seen, by periods ahead; None if none was left out."""
-    if untested(forecast):
-        return None
-    ahead = _ahead(forecast, forecast.by_horizon)
-    return Picture(
-        "forecast",
-        "Error to expect",
-        "Environments not seen",
-        forecast.unit,
-        tuple((float(k), brief(label, LABEL)) for k, label, _ in ahead),
-        tuple(
-            _expected(label, role, 0, ahead) for _, role, label in models(ranking, forecast.unit)
-        ),
-        spoken=f"{forecast.unit} {number(forecast.lower)} to {number(forecast.upper)} to expect.",
-    )
 
 
 def _short(place: str) -> str:
@@ -266,7 +245,7 @@ def quality_picture(quality: Quality) -> Picture:
         title, x, y = "Residuals", "Prediction", "Outcome less prediction"
     form = percent if quality.outcome else number
     titles = tuple(
-        f"{form(p)}: {form(v)}, {count_of(n, 'row')}"
+        f"{form(p)}: {form(v)}, {counted(n, 'row')}"
         for p, v, n in zip(quality.predicted, observed, quality.count, strict=True)
     )
     points = Series(

@@ -12,30 +12,27 @@ from collections.abc import Sequence
 
 from hetrisk.tables.errors import spelled
 
-LONGEST_LABEL = 48
-LONGEST_NAME = 200
 MOST_PERCENT = 9.995
 
 
-def readable(text: object) -> str:
-    """Return ``text`` with every character that acts or cannot be seen made visible."""
-    return spelled(str(text)) or "(no name)"
-
-
-def shortened(text: str, longest: int) -> str:
-    """Cut the middle out of a text longer than ``longest``: both ends tell names apart."""
-    if len(text) <= longest:
-        return text
-    tail = longest // 3
-    return f"{text[: longest - tail - 1]}…{text[-tail:]}"
-
-
 def brief(text: object, longest: int) -> str:
-    """Return what `readable` and then `shortened` would, reading only the ends of a long text."""
+    """Return text with what acts or cannot be seen made visible, and its middle cut if it is long.
+
+    Both ends tell names apart. Only they are read: spelling out never shortens, so the middle of a
+    long text is cut whatever it holds.
+    """
     whole = str(text)
-    # Spelling out never shortens, so the middle of a text this long is cut whatever it holds.
     ends = whole if len(whole) <= 4 * longest else whole[: 2 * longest] + whole[-2 * longest :]
-    return shortened(readable(ends), longest)
+    seen = spelled(ends) or "(no name)"
+    if len(seen) <= longest:
+        return seen
+    tail = longest // 3
+    return f"{seen[: longest - tail - 1]}…{seen[-tail:]}"
+
+
+def upper_first(text: str) -> str:
+    """Return the text with a capital first; ``capitalize`` would make RMSE Rmse."""
+    return text[:1].upper() + text[1:]
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -103,12 +100,6 @@ def probability(value: float) -> str:
     if math.isnan(value):
         return "–"
     return "< 0.0001" if value < 1e-4 else number(value, 2)
-
-
-def count_of(n: int, noun: str) -> str:
-    """``1 feature``, ``2 features``, ``2 classes``."""
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{n:,} {noun if n == 1 else plural}"
 
 
 def listed(names: Sequence[str], most: int) -> str:

@@ -14,10 +14,10 @@ import numpy as np
 from hetrisk.core.drift.columns import ROOM
 from hetrisk.core.drift.rise import misses
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.result import ColumnEvidence, Ranked
-from hetrisk.report.labels import brief, count_of, number, percent, precise
-from hetrisk.report.names import PLAIN, called
+from hetrisk.core.result import ColumnEvidence
+from hetrisk.report.labels import brief, number, percent, precise
 from hetrisk.report.summary import ColumnLine, Difference, Quality
+from hetrisk.tables.errors import counted
 
 WEIGHED_ROWS = 400  # for the weight of a column: two digits are enough
 SLOPE_COLUMNS = 10  # whose slopes are compared between environments
@@ -27,7 +27,6 @@ MOST_SENTENCES = 3
 NOTABLE_SHIFT, NOTABLE_SHARE, NOTABLE_Z = 0.5, 0.15, 4.0
 RARE, HEAVY = 0.01, 0.5  # a column all but constant, and a weight that may hurt (in SD of y)
 OUTGROWN = 0.2  # of later rows, beyond the range of earlier ones
-BENDS = 0.85  # of plain's error: trees that err so much less see what lines miss
 
 
 @dataclass(frozen=True)
@@ -136,12 +135,7 @@ def differences(s: Sample, target: str, lines: Sequence[ColumnLine]) -> tuple[Di
         if not LEAST_ROWS <= inside.sum() < len(inside) - 1:
             continue
         said = sorted(
-            [
-                *_level(s, inside, target),
-                *_shifts(s, inside),
-                *_slopes(s, inside, slopes, residual),
-            ],
-            reverse=True,
+            [*_shifts(s, inside, target), *_slopes(s, inside, slopes, residual)], reverse=True
         )
         if said:
             strength = sum(size for size, _ in said[:MOST_SENTENCES])
@@ -161,43 +155,30 @@ def _residual(s: Sample, columns: list[int]) -> FloatArray:
 Said = list[tuple[float, str]]
 
 
-def _level(s: Sample, inside: BoolArray, target: str) -> Said:
-    """The target itself is higher or lower there."""
-    if s.classes:
-        gap = s.y[inside].mean(axis=0) - s.y[~inside].mean(axis=0)
-        k = int(np.abs(gap).argmax())
-        here, there = s.y[inside, k].mean(), s.y[~inside, k].mean()
-        if abs(gap[k]) < NOTABLE_SHARE:
-            return []
-        name = brief(s.classes[k], 40)
-        return [
-            (2 * abs(gap[k]), f"{name} in {percent(here)} of rows (elsewhere {percent(there)})")
-        ]
-    y, sd = s.y[:, 0], s.spread
-    here, there = y[inside].mean(), y[~inside].mean()
-    size = abs(here - there) / sd
-    if size < NOTABLE_SHIFT:
-        return []
-    mean = f"{precise(here, sd)} (elsewhere {precise(there, sd)})"
-    return [(size, f"mean {brief(target, 40)} {mean}")]
+def _shifts(s: Sample, inside: BoolArray, target: str) -> Said:
+    """The target, and columns, that are higher or lower there; of several classes one."""
+    outcomes = [
+        _shift(name, y, inside) for name, y in zip(s.classes or (target,), s.y.T, strict=True)
+    ]
+    columns = [_shift(name, x, inside) for name, x in zip(s.names, s.observed.T, strict=True)]
+    return [*sorted(filter(None, outcomes))[-1:], *filter(None, columns)]
 
 
-def _shifts(s: Sample, inside: BoolArray) -> Said:
-    said: Said = []
-    for j, name in enumerate(s.names):
-        x = s.observed[:, j]
-        mine, others = x[inside & ~np.isnan(x)], x[~inside & ~np.isnan(x)]
-        if not len(mine) or not len(others):
-            continue
-        here, there, sd = mine.mean(), others.mean(), others.std()
-        if set(np.unique(x[~np.isnan(x)]).tolist()) <= {0.0, 1.0}:
-            if abs(here - there) >= NOTABLE_SHARE:
-                text = f"{percent(here)} of rows (elsewhere {percent(there)})"
-                said.append((2 * abs(here - there), f"{brief(name, 40)} in {text}"))
-        elif sd > 0 and abs(here - there) >= NOTABLE_SHIFT * sd:
-            text = f"{precise(here, sd)} (elsewhere {precise(there, sd)})"
-            said.append((abs(here - there) / sd, f"mean {brief(name, 40)} {text}"))
-    return said
+def _shift(name: str, x: FloatArray, inside: BoolArray) -> tuple[float, str] | None:
+    known = ~np.isnan(x)
+    mine, others = x[inside & known], x[~inside & known]
+    if not len(mine) or not len(others):
+        return None
+    here, there, sd = float(mine.mean()), float(others.mean()), float(others.std())
+    if set(np.unique(x[known]).tolist()) <= {0.0, 1.0}:
+        if abs(here - there) < NOTABLE_SHARE:
+            return None
+        text = f"{percent(here)} of rows (elsewhere {percent(there)})"
+        return 2 * abs(here - there), f"{brief(name, 40)} in {text}"
+    if not sd > 0 or abs(here - there) < NOTABLE_SHIFT * sd:
+        return None
+    text = f"{precise(here, sd)} (elsewhere {precise(there, sd)})"
+    return abs(here - there) / sd, f"mean {brief(name, 40)} {text}"
 
 
 def _slopes(s: Sample, inside: BoolArray, columns: list[int], residual: FloatArray) -> Said:
@@ -219,12 +200,9 @@ def _slopes(s: Sample, inside: BoolArray, columns: list[int], residual: FloatArr
 # --- what may hurt later ----------------------------------------------------------------------
 
 
-def cautions(
-    s: Sample, lines: Sequence[ColumnLine], ranking: Sequence[Ranked], unit: str
-) -> tuple[str, ...]:
+def cautions(s: Sample, lines: Sequence[ColumnLine]) -> tuple[str, ...]:
     """Return what is better said before it hurts."""
-    weight = {line.name: line.weight for line in lines}
-    return (*_all_but_constant(s), *_outgrown(s, weight), *_bends(ranking, unit))
+    return (*_all_but_constant(s), *_outgrown(s, {line.name: line.weight for line in lines}))
 
 
 def _all_but_constant(s: Sample) -> list[str]:
@@ -245,7 +223,7 @@ def _all_but_constant(s: Sample) -> list[str]:
         if size >= HEAVY:
             said.append(
                 f"{brief(name, 60)} is {number(float(usual))} in all but "
-                f"{count_of(len(rare), 'row')}, yet moves predictions by {number(size, 2)} "
+                f"{counted(len(rare), 'row')}, yet moves predictions by {number(size, 2)} "
                 "standard deviations: learn without it unless you know why."
             )
     return said[:MOST_SENTENCES]
@@ -276,30 +254,10 @@ def _outgrown(s: Sample, weight: dict[str, float]) -> list[str]:
     ]
 
 
-def _bends(ranking: Sequence[Ranked], unit: str) -> list[str]:
-    """A target that lines miss and trees do not, where no trees are deployed."""
-    lines = {line.candidate: line for line in ranking if math.isfinite(line.mean)}
-    chosen = next((line for line in ranking if line.chosen), None)
-    plain = lines.get(PLAIN)
-    trees = min(
-        (line for name, line in lines.items() if "trees" in name),
-        key=lambda line: line.mean,
-        default=None,
-    )
-    if plain is None or trees is None or chosen is None or "trees" in chosen.candidate:
-        return []
-    if trees.mean > BENDS * min(plain.mean, chosen.mean):
-        return []
-    return [
-        f"The relation bends: {called(trees.candidate, unit)} erred {number(trees.mean)} on "
-        f"average, but not surely less than plain ({brief(trees.note, 100)})."
-    ]
-
-
 # --- outcomes against predictions -------------------------------------------------------------
 
 
-def quality(s: Sample, held_out: bool = False) -> Quality | None:
+def quality(s: Sample) -> Quality | None:
     """Return outcomes against predictions, in groups of like prediction."""
     k = int(s.y.mean(axis=0).argmin()) if len(s.classes) > 2 else s.y.shape[1] - 1
     p, y = s.predicted[:, k], s.y[:, k]
@@ -317,7 +275,7 @@ def quality(s: Sample, held_out: bool = False) -> Quality | None:
         low=tuple(low for low, _ in ends),
         high=tuple(high for _, high in ends),
         count=tuple(len(part) for part in parts),
-        held_out=held_out,
+        held_out=False,
     )
 
 

@@ -30,17 +30,17 @@ from hetrisk.report.figures import (
 )
 from hetrisk.report.labels import (
     brief,
-    count_of,
     fixed,
     number,
     percent,
-    precise,
     probability,
     tick,
+    upper_first,
 )
-from hetrisk.report.names import CONSTANT, LOG_LOSS, PLAIN, called, constant, untested
+from hetrisk.report.names import LOG_LOSS, untested
 from hetrisk.report.summary import Summary
-from hetrisk.report.svg import Scale, bar, line, mark, picture
+from hetrisk.report.svg import Scale, line, mark, picture
+from hetrisk.tables.errors import counted
 
 LIMIT = SimpleNamespace(rows=100, notes=40, columns=30, differences=12)
 BADGE = {
@@ -78,7 +78,6 @@ def render(summary: Summary, title: str | None = None) -> str:
 
 def _derived(s: Summary) -> dict[str, Any]:
     """What the template needs besides the summary: pictures, choices of rows."""
-    chosen = next(line for line in s.ranking if line.chosen)
     pictures = {
         "backtest": backtest_picture(s.ranking, s.backtest, s.forecast),
         "reach": reach_picture(s.ranking, s.reach_curve, s.forecast.unit, s.reach),
@@ -87,19 +86,14 @@ def _derived(s: Summary) -> dict[str, Any]:
     lines = [_errors(line, s.forecast.unit) for line in s.ranking]
     return {
         "badge": BADGE[s.decision.action],
-        "chosen": chosen,
         "pictures": pictures,
         "numbers": backtest_numbers(s.ranking, s.backtest, s.forecast.unit),
         "untested": untested(s.forecast),
-        "timed": any(line.cut for line in s.backtest),
         "ranking": lines,
         "ratio_scale": _ratio_scale([line for line in lines if math.isfinite(line.ratio)]),
         "evidence": any(math.isfinite(line.p_slope) for line in s.columns),
         "reasons": any(line.reason for line in s.columns),
-        "heaviest": max((line.weight for line in s.columns), default=0.0),
-        "constant": constant(s.forecast.unit),
         "loss": "log loss" if s.forecast.unit == LOG_LOSS else "squared error",
-        "plain_chosen": chosen.candidate in (PLAIN, CONSTANT),
     }
 
 
@@ -126,15 +120,6 @@ def ratio(r: Ranked, scale: Scale) -> Markup:
         role = "chosen" if r.chosen else "plain"
         parts.append(mark(scale(math.log(r.ratio)), 9, drawing.SHAPE[role], role, label))
     return picture(*parts, height=18, label=label, class_="strip")
-
-
-def weight(value: float, heaviest: float) -> Markup:
-    """A bar as long as a column's weight."""
-    share = value / heaviest if heaviest > 0 else 0.0
-    label = fixed(value)
-    return picture(
-        bar(0, share, 3, 10, "bar chosen", label), height=16, label=label, class_="strip"
-    )
 
 
 # --- the machinery of every page ------------------------------------------------------------
@@ -166,26 +151,18 @@ def template(name: str, package: str = "hetrisk.report") -> Template:
         draw=drawing.draw,
         key=drawing.key,
         ratio=ratio,
-        weight=weight,
         limit=LIMIT,
-        called=called,
         brief=brief,
         number=number,
         fixed=fixed,
         percent=percent,
-        precise=precise,
         probability=probability,
         tick=tick,
-        count_of=count_of,
+        counted=counted,
         plain=_plain,
-        upper_first=_upper_first,
+        upper_first=upper_first,
     )
     return jinja.from_string(asset(name, package))
-
-
-def _upper_first(text: str) -> str:
-    """Return the text with a capital first; ``capitalize`` would make RMSE Rmse."""
-    return text[:1].upper() + text[1:]
 
 
 def _plain(value: float) -> str:

@@ -70,19 +70,6 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     return element("line", x1=across(x1), y1=float(y1), x2=across(x2), y2=float(y2), class_=class_)
 
 
-def bar(start: float, end: float, y: float, height: float, class_: str, title: str) -> Markup:
-    """Return a rectangle from fraction ``start`` to ``end`` across."""
-    return element(
-        "rect",
-        element("title", title),
-        x=across(start),
-        width=across(max(end - start, 0.0)),
-        y=float(y),
-        height=float(height),
-        class_=class_,
-    )
-
-
 def text(x: float, y: float, content: object, class_: str) -> Markup:
     """Return text; its anchor is a matter of its class."""
     return element("text", content, x=across(x), y=float(y), class_=class_)
