@@ -2,7 +2,7 @@
 
     python benchmarks/study_stable.py drifting|told|every|random|cells|public|untouched|thin|speed
                                       [--seeds 10] [--first 0]
-    python benchmarks/study_stable.py lot TABLES.py    # tables(seed): (name, X, y, environment, _)
+    python benchmarks/study_stable.py lot|laws|budgets TABLES.py    # tables(seed): name, X, y, e, _
 
 Each prints a table. Errors are those of the worst test environment; the *way* is the share of the
 gap between least squares on all columns and on the stable ones.
@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from hetrisk import StableClassifier, StableRegressor
@@ -276,6 +277,120 @@ def lot(seeds, tables):
     print(f"{len(r)} tables: harmed {(r > 1.02).sum()}, helped {(r < 0.98).sum()}, moved {moved}")
 
 
+def laws(seeds, tables=None, most=20):
+    """One table, one answer: in any order of rows, columns and sources, under any names."""
+    moved, fits = [], 0
+    for name, X, y, e, classes in law_tables(tables, most):
+        for labels in (False, True):
+            target = y if not labels else classes
+            for how in ("labels", "ordered", "several", "inferred"):
+                first, least = None, 0.0
+                for seed in [None, *seeds]:
+                    got = answer(X, target, e, how, labels, seed)
+                    first = first or got
+                    fits += seed is not None
+                    if got[:2] != first[:2]:
+                        moved.append((name, how, labels, seed))
+                        print("moved:", *moved[-1], first[0], got[0], flush=True)
+                    else:
+                        least = max(least, float(np.abs(got[2] - first[2]).max()))
+                if least > 1e-8:
+                    moved.append((name, how, labels, None))
+                    print("predictions:", *moved[-1], f"{least:.1e}", flush=True)
+    print(f"{fits} permuted fits: {len(moved)} answers moved")
+
+
+def budgets(seeds, tables=None, most=20):
+    """Every number called a budget, halved and doubled: decisions that change."""
+    made = [(*t[:4], how) for t in law_tables(tables, most) for how in ("labels", "inferred")]
+    before = [answer(*t[1:], False, None)[:2] for t in made]
+    for name, holders in budget_numbers():
+        value = getattr(holders[0], name)
+        for factor in (0.5, 2.0):
+            other = changed(name, value, factor)
+            for module in holders:
+                setattr(module, name, other)
+            after = [answer(*t[1:], False, None)[:2] for t in made]
+            for module in holders:
+                setattr(module, name, value)
+            which = [(t[0], t[4]) for t, a, b in zip(made, before, after, strict=True) if a != b]
+            print(f"{name} {value} to {other}: {len(which)} of {len(made)} {which}", flush=True)
+
+
+def budget_numbers():
+    """Names of budgets in the rooms of stable columns, and the modules that hold each."""
+    every = [m for name, m in sys.modules.items() if name.startswith("hetrisk.")]
+    for module in every:
+        if "core.stable" in module.__name__ or "core.environments" in module.__name__:
+            for name, kind in getattr(module, "__annotations__", {}).items():
+                if "Budget" in str(kind):
+                    yield name, [module, *(m for m in every if getattr(m, name, None) is not None)]
+
+
+def changed(name, value, factor):
+    """A number, several, or a grid of quantiles, of half or twice the size."""
+    if name == "KNOTS":
+        return np.linspace(0.1, 0.9, int(len(value) * factor))
+    if isinstance(value, tuple):
+        return tuple(type(v)(v * factor) for v in value)
+    return max(1, int(value * factor)) if isinstance(value, int) else value * factor
+
+
+def law_tables(tables, most):
+    """Real tables, and some made with effects, drifting causes, thin sites, copies and ties."""
+    real = runpy.run_path(tables)["tables"](0) if tables else ()
+    for count, (name, X, y, e, _) in enumerate(real):
+        if count == most:
+            break
+        X, y, e = X[:2000], y[:2000], np.unique(e[:2000], return_inverse=True)[1]
+        some = X.std(axis=0) > 1e-9
+        if e.max() > 0:
+            yield name, X[:, some], y, e, y > y.mean()
+    made = ["anti_causal", "selection_bias", "selected_on_target", "spreading_effects"]
+    for seed, task in enumerate([*made, "cause_and_effect"]):
+        t = load_task(task, seed).train
+        e = np.unique(t.environments, return_inverse=True)[1]
+        yield task, t.X, t.y, e, np.digitize(t.y, np.quantile(t.y, [0.3, 0.7]))
+    for K, shift in ((2, 0.0), (8, 1.0)):
+        X, y, e, _ = drift(K, K, 2, False, shift)
+        yield f"drift {K}", X, y, e, y > 0
+    rng = np.random.default_rng(22)
+    X, e = rng.standard_normal((22_000, 4)), rng.integers(0, 4, 22_000)
+    y = X.sum(axis=1) + rng.standard_normal(22_000)
+    X[:, 3] = y + np.array([0.3, 1.0, 2.0, 1.0])[e] * rng.standard_normal(22_000)
+    yield "more rows than are tested on", X, y, e, y > 0
+    for J in (60, 61, 100):
+        rng = np.random.default_rng(J)
+        e = np.arange(1500) * J // 1500
+        X = rng.standard_normal((1500, 4)).round(1)
+        y = X @ [1.0, -1.0, 0.5, 0.7] + 0.5 * rng.standard_normal(1500)
+        gain = np.where(np.arange(J) % 6 == 0, -1.0, 1.0)[e]
+        X = np.column_stack([X, gain * y + 0.5 * rng.standard_normal(1500), X[:, 0] > 0])
+        yield f"{J} sites", X, y, e, y > 0
+
+
+def answer(X, y, e, how, labels, seed):
+    """Verdict, support and predictions, after a permutation that these must not show."""
+    rng = np.random.default_rng(seed)
+    rows, columns, names = (
+        np.arange(m) if seed is None else rng.permutation(m) for m in (*X.shape, e.max() + 1)
+    )
+    sources = {
+        "a": names[e],
+        "b": X[:, 0] > X[:, 0].mean(),
+        "c": e + 0.5,
+        "d": (7 * e) % 3,
+    }
+    frame = pd.DataFrame(sources).iloc[rows, (rng.permutation(4) if seed is not None else range(4))]
+    given = {"labels": frame["a"], "ordered": frame["c"], "several": frame, "inferred": None}[how]
+    model = (StableClassifier if labels else StableRegressor)()
+    model.fit(X[rows][:, columns], y[rows], environments=given)
+    back = np.argsort(columns)
+    predict = model.predict_proba if labels else model.predict
+    said = predict(X[:, columns]) / (1.0 if labels else np.std(y))
+    return model.verdict_, tuple(model.support_[back]), said
+
+
 def speed(seeds):
     """Seconds of a fit, and passes of a Gram product that it takes."""
     rng = np.random.default_rng(seeds[0])
@@ -300,7 +415,20 @@ def seconds(task, *given):
 
 STUDIES = {
     f.__name__: f
-    for f in (drifting, told, public, every, random, untouched, cells, thin, lot, speed)
+    for f in (
+        drifting,
+        told,
+        public,
+        every,
+        random,
+        untouched,
+        cells,
+        thin,
+        lot,
+        laws,
+        budgets,
+        speed,
+    )
 }
 
 

@@ -33,9 +33,18 @@ def keys(rows: Rows) -> np.ndarray:
     return key
 
 
-def parts(rows: Rows, count: int) -> IntArray:
-    """(n,) which of ``count`` parts each row falls into."""
-    part: IntArray = ((keys(rows) >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
+def parts(rows: Rows, count: int, clusters: IntArray | None = None) -> IntArray:
+    """(n,) which of ``count`` parts each row falls into.
+
+    Rows of one cluster (codes (n,), negative for none) depend on each other and fall together.
+    """
+    key = keys(rows)
+    if clusters is not None:
+        together = np.flatnonzero(clusters >= 0)
+        own = np.zeros(int(clusters.max(initial=0)) + 1, dtype=np.uint64)
+        np.maximum.at(own, clusters[together], key[together])
+        key[together] = own[clusters[together]]
+    part: IntArray = ((key >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
     return part
 
 

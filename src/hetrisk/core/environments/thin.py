@@ -125,9 +125,9 @@ def _positions(halves: FloatArray, n_targets: int) -> FloatArray:
     direction = np.linalg.eigh(between)[1][:, :, -1]
     # Both halves look the same way; which one is of no consequence, but must not be chance.
     direction[1] *= 1.0 if direction[0] @ direction[1] >= 0 else -1.0
-    direction *= np.where(direction[0][np.abs(direction[0]).argmax()] >= 0, 1.0, -1.0)
-    position: FloatArray = np.einsum("hji,hi->hj", flat, direction) / np.maximum(rows, 1.0)
-    return position
+    position = np.einsum("hji,hi->hj", flat, direction) / np.maximum(rows, 1.0)
+    farthest = position[0, np.abs(position[0]).argmax()]
+    return np.asarray(position if farthest >= 0 else -position, dtype=np.float64)
 
 
 def _called(levels: list[str]) -> str:

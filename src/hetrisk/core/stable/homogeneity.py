@@ -7,11 +7,13 @@ is the row twice.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.stats import chi2
 from scipy.stats import f as fisher
 
-from hetrisk.core.numerics.floors import MOST_LEVERAGE, SINGULAR, TINY
+from hetrisk.core.numerics.floors import EXACT, MOST_LEVERAGE, SINGULAR, TINY
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 
@@ -112,9 +114,9 @@ def noise_differs(
         own = np.flatnonzero(environments == k)
         if w[own].sum() < X.shape[1] + 4:
             continue
-        _, left, leverage, _ = _least_squares(X[own], y[own], w[own])
-        residual[own], codes[own] = left / np.sqrt(1.0 - leverage), k
-    return spreads_differ(residual, codes, weight)
+        fit = _least_squares(X[own], y[own], w[own])
+        residual[own], codes[own] = fit.residual / np.sqrt(1.0 - fit.leverage), k
+    return spreads_differ(_beyond_rounding(residual, y, w), codes, weight)
 
 
 def column_differs(
@@ -127,7 +129,7 @@ def column_differs(
     it is this that moves between environments; of a cause whose slope moves it is not.
     """
     w = np.ones(len(column)) if weight is None else weight
-    residual = _least_squares(X, column, w)[1]
+    residual = _beyond_rounding(_least_squares(X, column, w).residual, column, w)
     slopes = slopes_differ(X, column, environments, weight)
     return min(1.0, 2.0 * min(slopes, spreads_differ(residual, environments, weight)))
 
@@ -137,26 +139,46 @@ def _fits(
 ) -> list[tuple[FloatArray, FloatArray, float]]:
     """Coefficients, robust covariance and rows of each environment that holds enough."""
     w = np.ones(len(y)) if weight is None else weight
-    fits = []
+    fits, exact = [], EXACT * _variance(y, w)
     for k in range(int(environments.max(initial=-1)) + 1):
         own = np.flatnonzero(environments == k)
         rows = float(w[own].sum())
         if rows < X.shape[1] + 4:
             continue
-        coef, residual, leverage, influence = _least_squares(X[own], y[own], w[own])
-        scores = influence * (residual / (1.0 - leverage) * np.sqrt(w[own]))[:, None]
-        fits.append((coef, scores.T @ scores, rows))
+        fit = _least_squares(X[own], y[own], w[own])
+        scores = fit.influence * (fit.residual / (1.0 - fit.leverage) * np.sqrt(w[own]))[:, None]
+        # Where the fit is exact, residuals are rounding, and would decide by the order of rows.
+        noisy = w[own] @ fit.residual**2 > exact * rows
+        covariance = scores.T @ scores if noisy else exact * fit.inverse
+        fits.append((fit.coef, covariance, rows))
     return fits
 
 
-def _least_squares(
-    X: FloatArray, y: FloatArray, w: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Coefficients (p,), residuals (n,), leverage of one row (n,) and its influence (n, p)."""
+@dataclass(frozen=True)
+class _Fit:
+    """Coefficients (p,), residuals (n,), leverage (n,) and influence (n, p) of a row, inverse."""
+
+    coef: FloatArray
+    residual: FloatArray
+    leverage: FloatArray
+    influence: FloatArray
+    inverse: FloatArray
+
+
+def _least_squares(X: FloatArray, y: FloatArray, w: FloatArray) -> _Fit:
     Z = np.column_stack([np.ones(len(X)), X])
     gram = Z.T @ (w[:, None] * Z)
-    inverse = np.linalg.pinv(gram, rcond=SINGULAR, hermitian=True)
+    inverse: FloatArray = np.linalg.pinv(gram, rcond=SINGULAR, hermitian=True)
     influence = Z @ inverse
     coef = inverse @ (Z.T @ (w * y))
     leverage = np.clip((influence * Z).sum(axis=1), 0.0, MOST_LEVERAGE)
-    return coef, y - Z @ coef, leverage, influence
+    return _Fit(coef, y - Z @ coef, leverage, influence, inverse)
+
+
+def _beyond_rounding(residual: FloatArray, y: FloatArray, w: FloatArray) -> FloatArray:
+    """Residuals, those of an exact fit zero."""
+    return np.where(residual**2 > EXACT * _variance(y, w), residual, 0.0)
+
+
+def _variance(y: FloatArray, w: FloatArray) -> float:
+    return float(w @ (y - w @ y / w.sum()) ** 2 / w.sum())

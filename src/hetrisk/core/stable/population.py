@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.numerics.floors import LEAST_SCALE, OWN_SHARE, ROUNDING, TINY
-from hetrisk.core.numerics.named_numbers import Budget
+from hetrisk.core.numerics.named_numbers import Budget, Constant
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.stable.two_slopes import FAR, Design, one_regression
 
@@ -24,7 +24,7 @@ KNOTS: Budget[FloatArray] = np.linspace(0.1, 0.9, 9)  # quantiles at which the m
 MOST_CURVES: Budget[int] = 12
 BINS: Budget[int] = 12  # sizes of the noise along its index
 BIN_ROWS: Budget[int] = 60  # that such a size is the mean of
-MEDIAN_SIZE: Budget[float] = 0.6745  # of normal noise of standard deviation one
+MEDIAN_SIZE: Constant[float] = 0.6745  # of normal noise of standard deviation one
 
 
 @dataclass(frozen=True)

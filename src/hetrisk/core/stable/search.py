@@ -95,7 +95,13 @@ def search_known(
     level = LEVEL / len(levels)
     answers = [_asked(rows, family, own, question, sample, level) for own in levels]
     # In no order but that of what they show.
-    answers.sort(key=lambda a: (a.decision.support.all(), a.decision.p_slopes))
+    answers.sort(
+        key=lambda a: (
+            a.decision.support.all(),
+            a.decision.p_slopes,
+            a.environments.levels.name,
+        )
+    )
     support = np.all([a.decision.support for a in answers], axis=0)
     first = answers[0]
     stability = _stability(first, question, level)
@@ -144,7 +150,10 @@ def _stability(answer: _Answer, question: Question, level: float) -> FloatArray:
     evidence, decision, d = answer.evidence, answer.decision, len(question.groups)
     if len(answer.environments.names) < 2:
         return np.ones(d)
-    part = parts(answer.rows, FOLDS)
+    # Thin environments are clusters: the persons of a panel, the days of a month.
+    source = answer.environments
+    clusters = source.levels.codes(answer.rows) if source.merged.merged else None
+    part = parts(answer.rows, FOLDS, clusters)
     Z = np.column_stack([np.ones(len(part)), evidence.X, evidence.Y])
     again = np.zeros(d)
     for fold in range(FOLDS):
