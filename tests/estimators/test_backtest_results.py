@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import t as student
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from hetrisk import BacktestClassifier, BacktestRegressor
 from hetrisk.estimators import trees
@@ -76,6 +78,19 @@ def test_plain_in_sites_left_out_by_hand() -> None:
             missed = Y[left] - own.predict(X.loc[left, ["a", "b"]])
             errors.append(np.sqrt(np.mean(missed**2)))
         assert np.abs(np.array(errors) - line.error).min() < 1e-8
+
+
+def test_plain_for_labels_takes_copies_of_columns_as_scikit_learn_does() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    label = rng.random(300) < 1 / (1 + np.exp(-2 * x[:, 0]))
+    table = pd.DataFrame({"a": x[:, 0], "again": 3 * x[:, 0], "b": x[:, 1]})
+    model = BacktestClassifier(candidates="plain", environment="where")
+    model.fit(table.assign(where=np.arange(300) % 5), label)
+    own = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10, max_iter=1000))
+    expected = own.fit(table, label).predict_proba(table)
+    found = model.predict_proba(table.assign(where=0))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_plain_in_later_periods_by_hand() -> None:

@@ -22,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from hetrisk.blocks import Blocks
 from hetrisk.core.backtest.adaptation import LEAST_ROWS, Adaptation, adapt
 from hetrisk.core.backtest.candidates import PLAIN
-from hetrisk.core.backtest.choice import OF_TWO
 from hetrisk.core.backtest.decision import Outcome, decide
 from hetrisk.core.backtest.foretell import half_width
 from hetrisk.core.backtest.prepare import Prepared, prepare
@@ -125,7 +124,7 @@ class _Backtest(BaseEstimator, ABC):
             named = self.time is not None or self.environment is not None
             outcome = plain_alone(prepared.problem, candidates[: None if named else 2], run)
             if periods is None and len(prepared.splits) == 2:
-                surely = decide(*given, "period", only_two=True)
+                surely = decide(*given, "period")
                 if surely.name != PLAIN:
                     outcome, why = surely, self._two(surely)
         if why or numbered:
@@ -167,8 +166,8 @@ class _Backtest(BaseEstimator, ABC):
     def _two(self, outcome: Outcome) -> str:
         return (
             f"{self._sheet.environment_name!r} has 2 environments: how much errors differ between "
-            f"environments is all but unknown. {outcome.name} is used all the same: whichever was "
-            f"left out, its loss was less than {OF_TWO:g} times that of plain."
+            f"environments is all but unknown. {outcome.name} is used all the same: it beats plain "
+            "by two standard errors of the two and of their rows."
         )
 
     def _keep(self, outcome: Outcome, prepared: Prepared) -> None:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hetrisk.core.backtest import run
 from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.choice import MEMBERS, choose, compare, least
 from hetrisk.core.backtest.cuts import Left, Split
 from hetrisk.core.backtest.decision import name_of
 from hetrisk.core.backtest.losses import LogLosses, SquaredLosses, extrapolated
-from hetrisk.core.backtest.run import Problem, backtest
 from hetrisk.core.backtest.training import SampleRows
 from hetrisk.core.predictor import LinearPart
 
@@ -114,21 +114,37 @@ def test_weights_are_tenths_of_a_few(seed) -> None:
 
 def test_the_gate_is_two_standard_errors_of_the_log_ratio() -> None:
     losses, plain = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.5, 3.2])
-    comparison = compare(losses, plain, 0.5)
+    comparison = compare(losses, plain, 0.5, 0.01)
     ratio = extrapolated(losses, 0.5) / extrapolated(plain, 0.5)
     assert comparison.log_ratio == pytest.approx(float(np.log(ratio)))
     logs_of = np.log(losses / plain)
-    assert comparison.standard_error == pytest.approx(logs_of.std(ddof=1) / np.sqrt(3))
+    variance = (0.01 + ((logs_of - logs_of.mean()) ** 2).sum()) / 3
+    assert comparison.standard_error == pytest.approx(np.sqrt(variance / 3))
     assert comparison.mean_ratio == pytest.approx(logs_of.mean())
     wide = comparison.log_ratio + 2 * comparison.standard_error
     mean = comparison.mean_ratio + comparison.standard_error
     assert comparison.beyond_chance == (wide < 0 and mean < 0)
     # Better in the worst environment alone, and worse in the others.
-    worst_alone = compare(np.array([1.1, 1.1, 1.1, 2.0]), np.array([1.0, 1.0, 1.0, 4.0]), 1.0)
+    worst_alone = compare(np.array([1.1, 1.1, 1.1, 2.0]), np.array([1.0, 1.0, 1.0, 4.0]), 1.0, 0.0)
     assert worst_alone.log_ratio < -0.6
     assert not worst_alone.beyond_chance
-    assert not compare(plain, plain, 1.0).beyond_chance
-    assert not compare(losses[:1], plain[:1], 1.0).beyond_chance
+    assert not compare(plain, plain, 1.0, 0.0).beyond_chance
+    assert not compare(losses[:1], plain[:1], 1.0, 0.0).beyond_chance
+
+
+def test_noise_is_that_of_rows_drawn_again() -> None:
+    """The variance of the log ratio of two losses over the same rows, beside a bootstrap."""
+    rng = np.random.default_rng(0)
+    n, y = 400, rng.normal(size=400)
+    prediction = np.stack([0.2 * y, 0.5 * y + 0.2 * rng.normal(size=n)], axis=1)[:, :, None]
+    rows = SampleRows(np.zeros((n, 1)), np.zeros(n), y, np.ones(n), *np.zeros((3, n), int))
+    judged = run.Judged(0, Left(np.ones(1, bool), 0, "a"), np.arange(n), prediction)
+    tests = run.Tests(("plain", "b"), (judged,), None, (0,), {})  # type: ignore[arg-type]
+    loss = (prediction[:, :, 0] - y[:, None]) ** 2
+    drawn = loss[rng.integers(0, n, (2000, n))].mean(axis=1)
+    bootstrap = np.log(drawn[:, 1] / drawn[:, 0]).var()
+    assert tests.noise(rows, 0, np.array([0.0, 1.0])) == pytest.approx(bootstrap, rel=0.15)
+    assert tests.noise(rows, 0, np.array([1.0, 0.0])) == 0.0
 
 
 def test_plain_stays_where_another_is_better_by_chance() -> None:
@@ -137,7 +153,7 @@ def test_plain_stays_where_another_is_better_by_chance() -> None:
         rng = np.random.default_rng(seed)
         errors = rng.normal(size=(6, 30, 1)) + 0.1 * rng.normal(size=(6, 1, 2))
         losses = SquaredLosses(np.einsum("eni,enj->eij", errors, errors) / 30)
-        chosen += choose(losses, 0, 0.0).weight[0] < 1.0
+        chosen += choose(losses, 0, 0.0, lambda weight: 0.0).weight[0] < 1.0
     assert chosen <= 12
 
 
@@ -145,7 +161,7 @@ def test_another_is_chosen_where_it_is_better() -> None:
     errors = np.random.default_rng(0).normal(size=(5, 30, 2))
     better = errors * [1.0, 0.3]
     losses = SquaredLosses(np.einsum("eni,enj->eij", better, better) / 30)
-    choice = choose(losses, 0, 1.0)
+    choice = choose(losses, 0, 1.0, lambda weight: 0.0)
     assert choice.weight[1] >= 0.7
     np.testing.assert_array_equal(choice.weight, choice.best)
 
@@ -175,13 +191,13 @@ def test_a_backtest_by_hand() -> None:
     X, y, weight = np.zeros((n, 1)), rng.normal(size=n), rng.uniform(1, 2, n)
     cell, time = np.sort(np.arange(n) % 3), np.full(n, np.nan)
     rows = SampleRows(X, time, y, weight, cell, np.full(n, -1), np.arange(1))
-    problem = Problem(lambda chosen: chosen, rows, 1, 3)
+    problem = run.Problem(lambda chosen: chosen, rows, 1, 3)
     at = np.arange(3)
     splits = [Split(at != k, (Left(at == k, k, f"e{k}"),)) for k in range(3)]
     # The third is judged after two trainings: each counts half.
     splits.append(Split(at == 0, (Left(at == 2, 2, "e2"),)))
     candidates = [Fixed("zero", 0.0), Fixed("bad", 0.0, True), Fixed("one", 1.0)]
-    tests = backtest(problem, splits, candidates, lambda f, tasks: [f(t) for t in tasks])
+    tests = run.backtest(problem, splits, candidates, lambda f, tasks: [f(t) for t in tasks])
     assert tests.names == ("zero", "one")
     assert tests.failed == {"bad": "ArithmeticError: cannot"}
     for k, value in enumerate([0.0, 1.0]):

@@ -5,23 +5,25 @@
 2. It is chosen if its X_t lies below plain's by two standard errors of the log ratio of the two
    models' losses over the environments left out, and the mean of this log ratio below zero by one;
    else plain is. X_t may rest on one environment, the worst, whose ratio varies more than the mean:
-   alone it lets averages pass that fit the few losses seen. Where two environments are all there
-   is, no error can be put on a mean of two: then it must have at most half of plain's loss in both.
+   alone it lets averages pass that fit the few losses seen.
+3. The variance of the log ratio is that between environments, with what rows alone would give as
+   one environment more: with two or three of them chance makes differences look small.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from hetrisk.core.backtest.losses import Losses, extrapolated
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 STANDARD_ERRORS = 2.0  # by which plain must be beaten
 MOST_RATIO = 20.0  # that is told apart: a loss of nearly nothing here and there is no doubt
-OF_TWO = 0.5  # of plain's loss at most, in both, where two environments are all there is
 MEMBERS = 4  # of an average at most: one that is read in a sentence
 PARTS = 10  # weights are tenths: the same in any order of rows, whatever the rounding
 STEPS = (5, 2, 1)  # tenths that are moved, from coarse to fine
@@ -31,11 +33,10 @@ MOST_MOVES: Budget[int] = 100
 
 @dataclass(frozen=True)
 class Comparison:
-    """A mixture beside plain: log ratios of X_t, mean and worst of losses, and standard error."""
+    """A mixture beside plain: log ratio of X_t, mean log ratio of losses, and standard error."""
 
     log_ratio: float
     mean_ratio: float
-    of_worst: float
     standard_error: float
 
     @property
@@ -55,32 +56,32 @@ class Choice:
     comparison: Comparison
 
 
-def choose(losses: Losses, plain: int, reach: float, only_two: bool = False) -> Choice:
-    """Choose among candidates: see the module.
-
-    ``only_two`` says that two environments are all there is: no error can be put on a mean of two.
-    """
+def choose(
+    losses: Losses, plain: int, reach: float, noise: Callable[[FloatArray], float]
+) -> Choice:
+    """Choose among candidates: see the module; ``noise`` is that of weights, as in `compare`."""
     best = least(losses, reach)
-    comparison = compare(losses.of(best[None])[0], losses.single(plain), reach)
+    mixed = losses.of(best[None])[0]
+    comparison = compare(mixed, losses.single(plain), reach, noise(best))
     only_plain = np.eye(losses.n_candidates)[plain]
-    surely = comparison.of_worst < np.log(OF_TWO) if only_two else comparison.beyond_chance
-    return Choice(best if surely else only_plain, best, comparison)
+    return Choice(best if comparison.beyond_chance else only_plain, best, comparison)
 
 
-def compare(losses: FloatArray, plain: FloatArray, reach: float) -> Comparison:
+def compare(losses: FloatArray, plain: FloatArray, reach: float, noise: float) -> Comparison:
     """Compare (E,) losses of a model with those of plain in the same environments.
 
     The standard error is that of the mean of log (loss / plain's loss) over the environments, each
-    within a factor of `MOST_RATIO`.
+    within a factor of `MOST_RATIO`. ``noise`` is the variance of this log ratio in an environment
+    that its rows alone would give.
     """
     ratio = float(extrapolated(losses, reach) / max(float(extrapolated(plain, reach)), TINY))
     each = np.log(np.maximum(losses, TINY) / np.maximum(plain, TINY))
     each = np.clip(each, -np.log(MOST_RATIO), np.log(MOST_RATIO))
-    error = float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else np.inf
-    return Comparison(float(np.log(max(ratio, TINY))), float(each.mean()), float(each.max()), error)
-
-
-TINY = 1e-300  # losses of a model that makes no error
+    E, noise = len(each), min(noise, np.log(MOST_RATIO) ** 2)
+    # Of noise and E - 1 squared differences: E of them in all.
+    variance = (noise + float(((each - each.mean()) ** 2).sum())) / E
+    error = float(np.sqrt(variance / E)) if E > 1 else np.inf
+    return Comparison(float(np.log(max(ratio, TINY))), float(each.mean()), error)
 
 
 def least(losses: Losses, reach: float) -> FloatArray:

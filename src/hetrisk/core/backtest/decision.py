@@ -11,8 +11,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from hetrisk.core.backtest.foretell import (
     interval_table,
     mean_error,
 )
-from hetrisk.core.backtest.losses import LEAST_PROBABILITY, extrapolated
+from hetrisk.core.backtest.losses import extrapolated, row_losses
 from hetrisk.core.backtest.run import Problem, Run, Tests, backtest, refit
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.predictor import Part, Predictor
@@ -65,7 +66,6 @@ def decide(
     periods: Periods | None,
     unit: str,
     only_plain: bool = False,
-    only_two: bool = False,
 ) -> Outcome:
     """Take the decision: see the module.
 
@@ -76,12 +76,12 @@ def decide(
     run : applies a function to independent tasks.
     periods : None without time; ``unit`` is what one of them is called.
     only_plain : whether plain is deployed whatever the losses say.
-    only_two : whether two environments are all there is: see `choose`.
     """
     tests = backtest(problem, splits, candidates, run)
     fitted = [c for c in candidates if c.name in tests.names]
     plain, constant = tests.names.index(PLAIN), tests.names.index(CONSTANT)
-    choice = choose(tests.losses, plain, reach, only_two)
+    noise = partial(tests.noise, problem.rows, plain)
+    choice = choose(tests.losses, plain, reach, noise)
     if only_plain:
         choice = replace(choice, weight=_single(tests, plain))
     predictor, members = refit(problem, fitted, choice.weight)
@@ -98,7 +98,7 @@ def decide(
         weight={n: float(w) for n, w in zip(tests.names, choice.weight, strict=True) if w > 0},
         predictor=predictor,
         members=members,
-        ranking=_ranking(tests, choice, candidates, plain, reach, numbers),
+        ranking=_ranking(tests, choice, plain, reach, noise, numbers),
         table=_table(tests, problem, choice, splits),
         forecast=_forecast(errors, horizons, unit if periods else "", numbers, curve),
         curve=curve,
@@ -133,16 +133,10 @@ def _errors(
     learned = [float(rows.weight[split.train[rows.cell]].sum()) for split in splits]
     error, quantiles = [], []
     for j in tests.judged:
-        prediction, y, w = tests.mixed(j, weight), rows.y[j.index], rows.weight[j.index]
-        if numbers:
-            missed = np.abs(prediction[:, 0] - y)
-            error.append(float(np.sqrt(np.average(missed**2, weights=w))))
-            quantiles.append(_quantiles(missed, w))
-        else:
-            given = prediction[np.arange(len(y)), y.astype(np.int64)]
-            loss = -np.log(np.maximum(given, LEAST_PROBABILITY))
-            error.append(float(np.average(loss, weights=w)))
-            quantiles.append(np.zeros(0))
+        w = rows.weight[j.index]
+        loss = row_losses(tests.mixed(j, weight), rows.y[j.index])
+        error.append(float(_scale(np.average(loss, weights=w), numbers)))
+        quantiles.append(_quantiles(np.sqrt(loss), w) if numbers else np.zeros(0))
     return EnvironmentErrors(
         environment=np.array([j.left.environment for j in tests.judged]),
         cut=np.array([j.split for j in tests.judged]),
@@ -172,9 +166,9 @@ def _horizons(errors: EnvironmentErrors, periods: Periods | None) -> FloatArray:
 def _ranking(
     tests: Tests,
     choice: Choice,
-    candidates: Sequence[Candidate],
     plain: int,
     reach: float,
+    noise: Callable[[FloatArray], float],
     numbers: bool,
 ) -> Records[Ranked]:
     """Candidates, and the average if one was sought, by X_t."""
@@ -185,7 +179,7 @@ def _ranking(
     lines = []
     for name, weight in weights:
         losses = tests.losses.of(weight[None])[0]
-        c = compare(losses, reference, reach)
+        c = compare(losses, reference, reach, noise(weight))
         wide = 2 * c.standard_error
         band = np.array([c.log_ratio, c.log_ratio - wide, c.log_ratio + wide])
         # Where plain makes next to no error ratios have no end.
@@ -216,9 +210,7 @@ def _note(name: str, weight: FloatArray, chosen: bool, choice: Choice) -> str:
         best = np.array_equal(weight, choice.best)
         return "least error" if best else "nothing beats it by two standard errors"
     if chosen:
-        if choice.comparison.beyond_chance:
-            return "beats plain by two standard errors"
-        return "less than half of plain's loss in both environments"
+        return "beats plain by two standard errors"
     if np.array_equal(weight, choice.best):
         return "least error, but not by two standard errors"
     if weight @ choice.weight > 0:

@@ -13,13 +13,13 @@ import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.result import Expected
 
 BAND = 0.9  # of environments that lie in the band about an error to expect
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # of intervals that are held
 PRIOR = 1.0  # squared log horizons that speak for no growth: a slope from two periods is noise
-TINY = 1e-300
 LEAST = 1e-6  # of the largest error: an environment without any is no reason for endless bands
 
 

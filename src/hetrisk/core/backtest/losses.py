@@ -86,6 +86,16 @@ class LogLosses(Losses):
         return losses
 
 
+def row_losses(prediction: FloatArray, y: FloatArray) -> FloatArray:
+    """(n,) losses of (n, K) predictions: squared errors of numbers, log losses of labels."""
+    if prediction.shape[1] == 1:
+        squared: FloatArray = (prediction[:, 0] - y) ** 2
+        return squared
+    given = prediction[np.arange(len(y)), y.astype(np.int64)]
+    loss: FloatArray = -np.log(np.maximum(given, LEAST_PROBABILITY))
+    return loss
+
+
 def extrapolated(losses: FloatArray, reach: float) -> FloatArray:
     """X_t = mean + t (worst - mean) over the last axis, the environments.
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.cuts import Left, Split
-from hetrisk.core.backtest.losses import LogLosses, Losses, SquaredLosses
+from hetrisk.core.backtest.losses import LogLosses, Losses, SquaredLosses, row_losses
 from hetrisk.core.backtest.training import SampleRows, Training
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.predictor import IDENTITY, SOFTMAX, Part, Predictor
 
@@ -83,6 +84,20 @@ class Tests:
         """(n, K) predictions of a mixture with (F,) weights."""
         used = weight > 0
         return np.tensordot(judged.prediction[:, used], weight[used], axes=(1, 0))
+
+    def noise(self, rows: SampleRows, other: int, weight: FloatArray) -> float:
+        """Variance of the log ratio of losses of a mixture and a candidate, as rows alone give it.
+
+        That of a ratio of two means over the same rows, to first order; the mean over environments.
+        """
+        variance = []
+        for j in self.judged:
+            y, w = rows.y[j.index], rows.weight[j.index]
+            a = row_losses(self.mixed(j, weight), y)
+            b = row_losses(j.prediction[:, other], y)
+            of_a, of_b = (max(float(np.average(loss, weights=w)), TINY) for loss in (a, b))
+            variance.append(float(w @ (a / of_a - b / of_b) ** 2) / float(w.sum()) ** 2)
+        return float(np.mean(variance))
 
 
 def backtest(
