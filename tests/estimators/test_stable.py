@@ -96,6 +96,23 @@ def test_inferred_environments(seed):
     assert model.environment_proba_.shape[1] == 2
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_column_in_two_units_is_one(known):
+    rng = np.random.default_rng(2)
+    environment = (rng.random(3000) < 0.2).astype(int)
+    x = rng.normal(size=(3000, 3))
+    y = x @ [1.0, -1.0, 0.5] + rng.normal(size=3000)
+    effect = np.array([1.0, -1.0])[environment] * y + 0.3 * rng.normal(size=3000)
+    X = np.column_stack([x, effect])
+    environments = environment if known else None
+    once = StableRegressor(reach=4.0).fit(X, y, environments=environments)
+    again = np.column_stack([X, 3 * X + 1, -X])
+    thrice = StableRegressor(reach=4.0).fit(again, y, environments=environments)
+    assert once.support_.tolist() == [True, True, True, False]
+    assert thrice.support_.tolist() == 3 * once.support_.tolist()
+    np.testing.assert_allclose(thrice.predict(again), once.predict(X), atol=1e-8)
+
+
 def test_keep_and_groups():
     X, y, e = effect()
     frame = pd.DataFrame(X, columns=["a", "b", "c", "late"])

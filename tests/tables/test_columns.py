@@ -334,7 +334,7 @@ def test_a_column_asked_for_by_name_is_used():
     frame = pd.DataFrame({"id": counts, "x": counts[::-1]})
     assert list(
         TableEncoder(use=("id",), number=("id", "x")).fit(frame).get_feature_names_out()
-    ) == ["id"]
+    ) == ["id", "x"]
 
 
 @pytest.mark.parametrize(

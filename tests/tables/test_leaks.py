@@ -132,50 +132,6 @@ def test_too_few_rows_or_values_tell_nothing():
     assert find_leaks(["x"], [rating[:, None]], rating, "y") == ()
 
 
-@pytest.mark.parametrize(
-    ("other", "reason"),
-    [
-        (lambda x: x, "a copy of 'size'"),
-        (lambda x: 2.54 * x, "'size' in another unit"),
-        (lambda x: 1.8 * x + 32, "'size' in another unit"),
-        (lambda x: 1 - x, "'size' turned round"),
-        (lambda x: x * 1e-19, "'size' in another unit"),
-        (lambda x: (2 * x).map("{:.16f}".format).astype(object), "'size' in another unit"),
-    ],
-)
-def test_copies_are_named_and_treated_as_one(other, reason):
-    size = pd.Series(NOISE)
-    frame = pd.DataFrame({"size": size, "more": WAGE, "again": other(size)})
-    encoder = TableEncoder().fit(frame)
-    assert [column.name for column in encoder.columns_] == ["size", "more"]
-    assert [str(out.reason) for out in encoder.left_out_] == [
-        f"{reason}: the two are treated as one"
-    ]
-    assert encoder.transform(frame.drop(columns="again")).shape == (300, 2)
-
-
-def test_the_same_groups_under_other_names_are_one():
-    town = RNG.choice(["ulm", "bonn", "kiel"], 300)
-    code = pd.Series(town).map({"ulm": "17", "bonn": "03", "kiel": "42"})
-    frame = pd.DataFrame({"town": town, "postal": code, "flag": town == "ulm"})
-    encoder = TableEncoder().fit(frame)
-    assert [column.name for column in encoder.columns_] == ["town", "flag"]
-    assert str(encoder.left_out_[0]) == "the same groups as 'town': the two are treated as one"
-
-
-def test_nearly_the_same_is_not_the_same():
-    frame = pd.DataFrame({"a": NOISE, "b": NOISE + 1e-6 * WAGE})
-    frame["c"] = frame["a"].where(np.arange(300) != 150)
-    assert len(TableEncoder().fit(frame).columns_) == 3
-
-
-def test_copies_that_differ_in_one_row_are_two():
-    frame = pd.DataFrame({"a": NOISE, "b": NOISE})
-    assert len(TableEncoder().fit(frame).columns_) == 1
-    frame.loc[7, "b"] += 1e-3
-    assert len(TableEncoder().fit(frame).columns_) == 2
-
-
 @pytest.mark.parametrize("unit", [1e-290, 1e-200, 1e200, 1e290])
 @pytest.mark.parametrize("scale", [1e-250, 1.0, 1e250])
 def test_leaks_are_found_in_any_unit(unit, scale):

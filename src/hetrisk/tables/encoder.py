@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from hetrisk.columns import FloatArray
 from hetrisk.tables.cells import Cells, cells_of
 from hetrisk.tables.columns import Column, Note
-from hetrisk.tables.copies import find_copies
-from hetrisk.tables.encoding import Encoding, cells_in, places_of
+from hetrisk.tables.encoding import Encoding, places_of
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 from hetrisk.tables.frames import as_frame, is_frame, reading_of
 from hetrisk.tables.inference import Decision, LeftOut, understand
@@ -104,20 +103,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _learn(self, fit: _Fit) -> None:
         fit.decide()
         columns = [made for made, _ in fit.decisions.values() if isinstance(made, Column)]
-        copies = find_copies(
-            columns, lambda j: columns[j].encode(fit.cells(columns[j]))[0], fit.use
-        )
-        superfluous = {out.name for out in copies}
-        kept = [column for column in columns if column.name not in superfluous]
-        outside = [made for made, _ in fit.decisions.values() if isinstance(made, LeftOut)]
-        self.left_out_: list[LeftOut] = [*outside, *copies]
-        self.notes_: list[Note] = [n for c in kept for n in fit.decisions[c.name][1]]
-        if not kept:
+        decided = fit.decisions.values()
+        self.left_out_ = [made for made, _ in decided if isinstance(made, LeftOut)]
+        self.notes_: list[Note] = [n for c in columns for n in fit.decisions[c.name][1]]
+        if not columns:
             reasons = "; ".join(f"{quoted(out.name)}: {out}" for out in self.left_out_[:3])
             rows = counted(len(fit.frame), "sample")
             why = reasons or "the table is empty"
             raise TableError(f"no column is left to learn from in {rows} ({why})")
-        self.encoding_ = Encoding(tuple(kept), tuple(fit.places))
+        self.encoding_ = Encoding(tuple(columns), tuple(fit.places))
 
     def transform(self, X: Any) -> FloatArray:
         """(n, d) numbers, without NaN."""
@@ -181,10 +175,6 @@ class _Fit:
         self.read_text = asked.text
         self.decisions: dict[str, Decision] = {}
         self.width = 0
-
-    def cells(self, column: Column) -> Cells:
-        """Return the cells of a column, as `Encoding` will read them."""
-        return cells_in(self.frame, self.places, column)
 
     def decide(self) -> None:
         """Decide column by column; those whose decimal mark is open wait for what others show."""

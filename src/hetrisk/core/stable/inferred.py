@@ -10,7 +10,7 @@ is rejected and what that costs is no more than the reach allows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from hetrisk.core.environments.content import parts, sampled
 from hetrisk.core.environments.levels import design
 from hetrisk.core.environments.memberships import Memberships
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import EQUAL, TINY
 from hetrisk.core.numerics.multiplicity import holm, p_text
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
@@ -70,6 +70,7 @@ def search_inferred(
     d = rows.n_features
     if len(sample) < ROWS_A_COLUMN * max(d, 8) or question.keep.all():
         return _found(sample, family, question, None, np.ones(d, dtype=bool), "")
+    question = replace(question, groups=_with_copies(question.groups, sample))
     asked = _ask(sample, family, question.groups)
     support = _without(question, asked.columns[holm(asked.p_values) <= LEVEL])
     assumed = ""
@@ -103,6 +104,17 @@ def _ask(sample: Rows, family: Family, groups: IntArray) -> _Asked:
     tests = effect[columns] + np.array([s is not None for s in scores])
     p_values = np.minimum(np.maximum(tests, 1) * np.minimum(spread, slope), 1.0)
     return _Asked(columns, p_values, slope < spread, scores)
+
+
+def _with_copies(groups: IntArray, sample: Rows) -> IntArray:
+    """(d,) groups; one for columns that are one in two units: no table tells them apart."""
+    deviation = (sample.X - np.average(sample.X, axis=0, weights=sample.weight)).T
+    length = np.sqrt(np.maximum(deviation**2 @ sample.weight, TINY))
+    scaled = deviation * np.sqrt(sample.weight) / length[:, None]
+    joined = groups.copy()
+    for j, k in np.argwhere(np.triu(np.abs(scaled @ scaled.T) > 1.0 - EQUAL, 1)):
+        joined[joined == joined[k]] = joined[j]
+    return joined
 
 
 def _score(given: FloatArray, column: FloatArray, weight: FloatArray) -> Score | None:
