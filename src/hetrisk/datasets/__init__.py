@@ -4,7 +4,7 @@ from hetrisk.datasets.anti_causal import anti_causal_coefficients, make_anti_cau
 from hetrisk.datasets.cats_and_dogs import make_cats_and_dogs
 from hetrisk.datasets.economy import load_economy
 from hetrisk.datasets.natural import NaturalTable, load_natural, natural_names
-from hetrisk.datasets.registry import TASKS, load_task, task_settings
+from hetrisk.datasets.registry import TASKS, load_task
 from hetrisk.datasets.selection_bias import make_selection_bias, selection_bias_coefficients
 from hetrisk.datasets.task import Labelled, Sample, ShiftTask
 
@@ -23,5 +23,4 @@ __all__ = [
     "make_selection_bias",
     "natural_names",
     "selection_bias_coefficients",
-    "task_settings",
 ]

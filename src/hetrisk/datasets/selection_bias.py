@@ -21,10 +21,9 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.datasets.checks import RandomState, at_least, one_of
+from hetrisk.datasets.checks import RandomState, at_least
 
 NOISE = 0.3  # standard deviation of y around f
-COEFFICIENTS = ("release", "appendix")
 
 
 def make_selection_bias(
@@ -33,7 +32,6 @@ def make_selection_bias(
     n_features: int = 10,
     n_biased: int = 1,
     beta: float = 1.0,
-    coefficients: str = "release",
     random_state: RandomState = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Draw rows of one environment of the selection-bias mechanism.
@@ -49,8 +47,6 @@ def make_selection_bias(
     n_features : d; the first ``d // 2`` columns are phi (invariant), the others psi.
     n_biased : how many psi columns, from the first, are V_b; the other psi are pure noise.
     beta : weight of the product of the first three phi, which no linear model can express.
-    coefficients : ``"release"``: theta_i = (-1)^i (i mod 3 + 1) / 2, which reproduces the
-        published numbers; ``"appendix"``: 1/2, -1, 1, -1/2, 1, -1, ... as printed there.
     random_state : seed or `numpy.random.Generator`.
 
     Returns
@@ -75,7 +71,7 @@ def make_selection_bias(
             f"got {n_biased!r}."
         )
     rng = np.random.default_rng(random_state)
-    theta = selection_bias_coefficients(n_phi, coefficients)
+    theta = selection_bias_coefficients(n_phi)
     rate = 5.0 * np.log(abs(r))
     phi, f = _surviving_phi(n_samples, theta, beta, rate, n_biased, rng)
     psi = rng.standard_normal((n_samples, n_features - n_phi))
@@ -84,12 +80,14 @@ def make_selection_bias(
     return np.hstack([phi, psi]), y
 
 
-def selection_bias_coefficients(n_phi: int, coefficients: str = "release") -> FloatArray:
-    """Return theta, the linear part of y on the `n_phi` invariant columns."""
-    one_of("coefficients", coefficients, COEFFICIENTS)
+def selection_bias_coefficients(n_phi: int) -> FloatArray:
+    """Return theta, the linear part of y on the `n_phi` invariant columns.
+
+    theta_i = (-1)^i (i mod 3 + 1) / 2, as in the authors' release: it reproduces the published
+    numbers, which those printed in the appendix do not.
+    """
     i = np.arange(n_phi)
-    size = (i % 3 + 1) / 2 if coefficients == "release" else np.where(i % 3 == 0, 0.5, 1.0)
-    return np.where(i % 2 == 0, size, -size)
+    return (-1.0) ** i * (i % 3 + 1) / 2
 
 
 def log_survival(f: FloatArray, rate: float) -> FloatArray:

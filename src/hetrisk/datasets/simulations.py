@@ -25,7 +25,6 @@ def selection_bias_task(
     n_samples: int = 2000,
     kappa: float = 0.95,
     beta: float = 1.0,
-    coefficients: str = "release",
     n_test: int = 2000,
 ) -> ShiftTask:
     """Train on a share ``kappa`` of rows at ``r`` and the rest at r = -1.1; test at ten r.
@@ -39,7 +38,7 @@ def selection_bias_task(
     rng = np.random.default_rng(seed)
 
     def draw(n: int, r: float) -> Sample:
-        return Sample(*make_selection_bias(n, r, n_features, n_biased, beta, coefficients, rng))
+        return Sample(*make_selection_bias(n, r, n_features, n_biased, beta, rng))
 
     n_major = round(kappa * n_samples)
     sizes = {r: n_major, MINORITY_R: n_samples - n_major}
@@ -67,7 +66,6 @@ def anti_causal_task(
     n_psi: int = 1,
     n_train: tuple[int, int, int] = (1000, 100, 100),
     beta: float = ac.BETA,
-    sigma_is: str = "variance",
     n_test: int = 2000,
 ) -> ShiftTask:
     """Train on rows of e1, e2 and e3; test on fresh rows of e1 to e10.
@@ -82,9 +80,7 @@ def anti_causal_task(
     theta = ac.anti_causal_coefficients(n_phi, n_psi, rng)
 
     def draw(n: int, environment: int) -> Sample:
-        return Sample(
-            *ac.make_anti_causal(n, environment, n_phi, n_psi, beta, *theta, sigma_is, rng)
-        )
+        return Sample(*ac.make_anti_causal(n, environment, n_phi, n_psi, beta, *theta, rng))
 
     names = tuple(f"e{i}" for i in range(1, ac.N_ENVIRONMENTS + 1))
     train = pool({names[i]: draw(n, i + 1) for i, n in enumerate(n_train)}, rng)
@@ -98,7 +94,7 @@ def anti_causal_task(
         feature_groups=np.arange(n_phi + n_psi),
         environment_names=names[:3],
         invariant=kinds == "phi",
-        identifiable=_settled(*theta, beta, sigma_is, np.asarray(n_train)),
+        identifiable=_settled(*theta, beta, np.asarray(n_train)),
         setting=setting,
     )
 
@@ -129,9 +125,7 @@ def cats_and_dogs_task(
     )
 
 
-def _settled(
-    theta_phi: FloatArray, theta_psi: FloatArray, beta: float, sigma_is: str, n: np.ndarray
-) -> BoolArray:
+def _settled(theta_phi: FloatArray, theta_psi: FloatArray, beta: float, n: np.ndarray) -> BoolArray:
     """Which coefficients the training rows can tell from zero, in population terms.
 
     Given the other phi, y varies with variance tau2 = 0.3^2 + beta^2 (the product of three
@@ -140,8 +134,7 @@ def _settled(
     sigma^2 is averaged over the mixture.
     """
     tau2 = ac.NOISE**2 + beta**2
-    sigma2 = ac.SIGMA[:3] if sigma_is == "variance" else ac.SIGMA[:3] ** 2
     signal = theta_psi**2 * tau2
     z_phi = np.abs(theta_phi) * np.sqrt(n.sum() / tau2)
-    z_psi = np.sqrt(n.sum() * signal / (signal + np.average(sigma2, weights=n)))
+    z_psi = np.sqrt(n.sum() * signal / (signal + np.average(ac.SIGMA[:3], weights=n)))
     return np.concatenate([z_phi, z_psi]) >= SETTLED

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.datasets.checks import one_of
 
 REGRESSION = "regression"
 CLASSIFICATION = "classification"
@@ -46,7 +45,6 @@ class ShiftTask:
     feature_groups : (d,) integers; columns with the same one stand or fall together (the
         one-hot columns of one category).
     environment_names : names of the codes in ``train.environments``.
-    validation : rows set aside for choosing hyperparameters, where the task has some.
     invariant : (d,) the truly invariant features that y depends on, or None where unknown
         (real data).
     identifiable : (d,) features whose status the training rows can settle, or None where
@@ -64,31 +62,9 @@ class ShiftTask:
     feature_names: tuple[str, ...]
     feature_groups: IntArray
     environment_names: tuple[str, ...]
-    validation: Labelled | None = None
     invariant: BoolArray | None = None
     identifiable: BoolArray | None = None
     setting: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        one_of("task_type", self.task_type, TASK_TYPES)
-        d = self.train.X.shape[1]
-        named = {"train": self.train, "validation": self.validation, **self.test}
-        for name, rows in named.items():
-            if rows is not None and (rows.X.shape != (len(rows.y), d)):
-                raise ValueError(
-                    f"{name} must have {d} features and as many rows as targets; got X of shape "
-                    f"{rows.X.shape} and {len(rows.y)} targets."
-                )
-        per_row, per_feature = len(self.train.y), ("feature_names", "feature_groups")
-        if len(self.train.environments) != per_row:
-            raise ValueError(
-                f"train.environments must have length {per_row}; "
-                f"got {len(self.train.environments)}."
-            )
-        for attribute in (*per_feature, "invariant", "identifiable"):
-            value = getattr(self, attribute)
-            if value is not None and len(value) != d:
-                raise ValueError(f"{attribute} must have length {d}; got {len(value)}.")
 
     @property
     def n_features(self) -> int:

@@ -2,8 +2,7 @@
 
 arXiv:2102.10867. Each has invariant and spurious columns, in three environments by default; in
 the test environments the spurious columns are shuffled between rows, so that they tell nothing.
-``rotated`` mixes all columns by a random rotation (the paper's "scrambled" variants). Written from
-the paper's description; the targets of the first are summed to one number.
+Written from the paper's description; the targets of the first are summed to one number.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ def cause_and_effect_task(
     n_samples: int = 1000,
     n_each: int = 5,
     deviations: tuple[float, ...] = (0.1, 1.5, 2.0),
-    rotated: bool = False,
 ) -> ShiftTask:
     """First unit test: x causes y causes z, and environments scale the noise of x and y.
 
@@ -55,13 +53,10 @@ def cause_and_effect_task(
         [*[INVARIANT] * n_each, *[SPURIOUS] * n_each],
         setting,
         rng,
-        rotated=rotated,
     )
 
 
-def cows_and_camels_task(
-    seed: int = 0, n_samples: int = 1000, n_each: int = 5, rotated: bool = False
-) -> ShiftTask:
+def cows_and_camels_task(seed: int = 0, n_samples: int = 1000, n_each: int = 5) -> ShiftTask:
     """Second unit test: a faint animal decides the label, a loud background goes along with it.
 
     The share of animals on their usual background and of the two backgrounds differs between
@@ -92,7 +87,6 @@ def cows_and_camels_task(
         setting,
         rng,
         labels=True,
-        rotated=rotated,
     )
 
 
@@ -101,7 +95,6 @@ def small_margin_task(
     n_samples: int = 1000,
     n_each: int = 5,
     n_environments: int = 3,
-    rotated: bool = False,
 ) -> ShiftTask:
     """Third unit test: the invariant columns have a small margin, the spurious ones a large one.
 
@@ -131,5 +124,4 @@ def small_margin_task(
         setting,
         rng,
         labels=True,
-        rotated=rotated,
     )
