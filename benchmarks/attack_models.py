@@ -239,7 +239,7 @@ def commanded(file: bytes, shop: Path) -> str:
     model, data, out = shop / "m.hetrisk", shop / "table.csv", shop / "out"
     model.write_bytes(file)
     for command in (
-        ["predict", model, data, "--out", shop / "p.csv", "--flag"],
+        ["predict", model, data, "--out", shop / "p.csv"],
         ["predict", model, data, "--json"],
         ["check", model, data, "--report", shop / "c.html"],
         ["check", model, data, "--json"],

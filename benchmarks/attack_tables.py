@@ -190,12 +190,12 @@ def arguments(command: str, data: Path, model: Path, out: Path, rng: random.Rand
         "adapt": ["adapt", model, data, "--out", out],
     }[command]
     extra = {
-        "predict": [["--out", out], ["--id", column], ["--json"], ["--flag"], ["--interval"]],
+        "predict": [["--out", out], ["--id", column], ["--json"], ["--interval"]],
         "fit": [
             ["--out", out],
             ["--report", out],
             ["--json"],
-            ["--features", column],
+            ["--feature", column],
             ["--drop", column],
             ["--category", column],
             ["--task", "regression"],

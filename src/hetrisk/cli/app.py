@@ -92,9 +92,9 @@ def _ended(error: BaseException) -> Any:
     if isinstance(error, SystemExit) and (stopped is None or not error.code):
         return error.code
     if stopped is not None or isinstance(error, click.Abort):
-        cause = stopped or error.__cause__  # none where a question was answered with no
-        click.echo(str(cause or "") or _stopped(), err=True)
-        return 1 if cause is None else getattr(cause, "exit_code", 130)
+        cause = stopped or error.__cause__
+        click.echo(str(cause) or _stopped(), err=True)
+        return getattr(cause, "exit_code", 130)
     if not isinstance(error, click.ClickException):
         raise error
     from hetrisk.tables.errors import shown

@@ -39,66 +39,53 @@ def demo(report: Path | None, table: Path | None, as_json: bool) -> None:
     """Learn from the past of a real table, foretell the error to come, and see what came."""
     check_outputs({"--report": report, "--table": table})
     from hetrisk import atomic
+    from hetrisk.cli.fitting import fit_table
     from hetrisk.cli.terminal import console, print_json, progress
+    from hetrisk.cli.wishes import Wishes
     from hetrisk.datasets import load_economy
     from hetrisk.report import write_report
+    from hetrisk.report.record import record
+    from hetrisk.tables import Table
 
     frame = load_economy()
+    learned = frame[TIME] < LEARNED_UNTIL
+    past = Table(frame[learned], "economy.csv")
+    command = f"hetrisk fit economy.csv --target {TARGET} --time {TIME}"
     with progress("backtesting"):
-        fitted = learn(frame)
-    spans = came_true(fitted, frame)
+        fitted = fit_table(past, Wishes(target=TARGET, time=TIME), command)
+    spans = came_true(fitted, past.frame, frame[~learned])
     if report is not None:
-        title = "hetrisk demo: the economy of the United States"
-        write_report(fitted.summary, report, title=title)
+        write_report(fitted.summary, report)
     if table is not None:
         atomic.write_bytes(table, frame.to_csv(index=False, lineterminator="\n").encode())
     written = [str(path) for path in (report, table) if path is not None]
     if as_json:
-        from hetrisk.report.record import record
-
         print_json({**record(fitted.summary), "came_true": spans, "written": written})
     else:
         _show(fitted, spans, written, console())
 
 
-def learn(frame: pd.DataFrame) -> Fitted:
-    """Fit to the rows up to the cut."""
-    from hetrisk.cli.fitting import fit_table
-    from hetrisk.cli.wishes import Wishes
-    from hetrisk.tables import Table
-
-    past = frame[frame[TIME] < LEARNED_UNTIL]
-    wishes = Wishes(target=TARGET, time=TIME)
-    command = f"hetrisk fit economy.csv --target {TARGET} --time {TIME}"
-    return fit_table(Table(past.reset_index(drop=True), "economy.csv"), wishes, command)
-
-
-def came_true(fitted: Fitted, frame: pd.DataFrame) -> list[dict[str, Any]]:
+def came_true(fitted: Fitted, past: pd.DataFrame, later: pd.DataFrame) -> list[dict[str, Any]]:
     """Return errors in the years after the cut: this model, plain least squares, the mean."""
-    import numpy as np
+    import pandas as pd
     from sklearn.linear_model import LinearRegression
 
-    learned = frame[TIME] < LEARNED_UNTIL
-    columns = [name for name in frame.columns if name not in (TARGET, TIME)]
-    past, later = frame[learned], frame[~learned]
+    columns = [name for name in past.columns if name not in (TARGET, TIME)]
     plain = LinearRegression().fit(past[columns], past[TARGET])
     predicted = {
         "model": fitted.deployed.predict(later),
         "plain": plain.predict(later[columns]),
-        "constant": np.full(len(later), past[TARGET].mean()),
+        "constant": past[TARGET].mean(),
     }
-    first = later[TIME].dt.year.min()
-    span = (later[TIME].dt.year - first) // SPAN
-    spans = []
-    for k in sorted(span.unique()):
-        inside = (span == k).to_numpy()
-        years = later[TIME].dt.year[inside]
-        errors = {
-            name: float(np.sqrt(np.mean((later[TARGET] - values)[inside] ** 2)))
-            for name, values in predicted.items()
+    square = pd.DataFrame({name: (later[TARGET] - v) ** 2 for name, v in predicted.items()})
+    year = later[TIME].dt.year
+    return [
+        {
+            "years": f"{first} to {min(first + SPAN - 1, year.max())}",
+            **(square[year.between(first, first + SPAN - 1)].mean() ** 0.5).to_dict(),
         }
-        spans.append({"years": f"{years.min()} to {years.max()}", **errors})
-    return spans
+        for first in range(year.min(), year.max() + 1, SPAN)
+    ]
 
 
 def _show(fitted: Fitted, spans: list[dict[str, Any]], written: list[str], screen: Any) -> None:

@@ -90,12 +90,6 @@ def candidate_names(
     show_default=True,
     help="How far the world may go: 0 the average environment, 1 the worst left out, 2 that again.",
 )
-@click.option(
-    "--keep",
-    multiple=True,
-    metavar="COL",
-    help="Never leave this column out, where stable ones are sought (with neither).",
-)
 @click.option("--weight", metavar="COL", help="How much each row counts. No feature.")
 @click.option("--out", "-o", type=OUTPUT, metavar="FILE", help="Write the model here (.hetrisk).")
 @click.option("--report", "-r", type=OUTPUT, metavar="FILE", help="Write the page here (.html).")

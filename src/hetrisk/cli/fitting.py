@@ -164,9 +164,8 @@ def _stable(learned: Learned) -> Found:
     encoder = TableEncoder().fit(learned.frame)
     groups = [str(group) for group in encoder.feature_groups_]
     Z = pd.DataFrame(encoder.transform(learned.frame), columns=encoder.get_feature_names_out())
-    kept = [str(n) for n, group in zip(Z.columns, groups, strict=True) if group in w.keep]
     kind = StableClassifier if labels else StableRegressor
-    model = kind(reach=w.reach, keep=kept or None, feature_groups=groups)
+    model = kind(reach=w.reach, feature_groups=groups)
     plain = (BacktestClassifier if labels else BacktestRegressor)([PLAIN])
     with _said():
         model.fit(Z, y, sample_weight=weight)

@@ -19,7 +19,7 @@ EPILOG = """
 Examples:
   hetrisk predict houses.hetrisk new.csv
   hetrisk predict houses.hetrisk new.csv --id house --out predictions.csv
-  hetrisk predict houses.hetrisk new.csv --interval --flag
+  hetrisk predict houses.hetrisk new.csv --interval
   hetrisk predict patients.hetrisk new.parquet --probabilities --json
   hetrisk predict shops.hetrisk shops/ --out predictions.parquet    a folder, a piece at a time
 
@@ -38,9 +38,6 @@ strangers in a spreadsheet with care.
 @click.option("--id", "label", metavar="COL", help="Copy this column beside the predictions.")
 @click.option("--probabilities", is_flag=True, help="Add the probability of each class.")
 @click.option("--interval", is_flag=True, help="Add an interval that holds 90 % of outcomes.")
-@click.option(
-    "--flag", is_flag=True, help="Add a column that names what lies outside what was learned."
-)
 @click.option("--json", "as_json", is_flag=True, help="Print predictions and notes as JSON.")
 @reading_options
 def predict(
@@ -50,7 +47,6 @@ def predict(
     label: str | None,
     probabilities: bool,
     interval: bool,
-    flag: bool,
     as_json: bool,
     encoding: str,
     delimiter: str | None,
@@ -75,7 +71,7 @@ def predict(
     if large and as_json and out is None:
         raise click.UsageError("--json needs --out when the data is read in pieces.")
     frames = pieces(data, encoding, delimiter) if large else [read(data, encoding, delimiter).frame]
-    predictions = Predictions(deployed, frames, label, probabilities, interval, flag)
+    predictions = Predictions(deployed, frames, label, probabilities, interval)
     with progress("predicting"):
         held = [] if large else list(predictions)
         made = held or predictions

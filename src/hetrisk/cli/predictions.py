@@ -34,8 +34,6 @@ class Predictions:
     label : a column to copy beside the predictions.
     probabilities : add the probability of each class.
     interval : add the ends of a 90 % interval.
-    flag : add a column "outside" that names, for each row, what lies clearly outside what the
-        model learned from; empty where nothing does.
 
     Attributes
     ----------
@@ -49,31 +47,25 @@ class Predictions:
         label: str | None = None,
         probabilities: bool = False,
         interval: bool = False,
-        flag: bool = False,
     ) -> None:
-        self.deployed, self.frames = deployed, frames
-        self.label, self.flag = label, flag
+        self.deployed, self.frames, self.label = deployed, frames, label
         self.probabilities, self.interval = probabilities, interval
-        self.rows = 0
-        self._outside: Counter[str] = Counter()
+        self.rows, self._outside = 0, 0
+        self._columns: Counter[str] = Counter()
         self._notes: dict[str, None] = {}
         self._reference = None if deployed.reference is None else from_record(deployed.reference)
 
     @property
     def notes(self) -> list[str]:
         """Notes so far, each once, in the order they came up."""
-        rows = self._outside.total() - self._outside[""]
-        if not rows:
+        if not self._outside:
             return [*self._notes]
-        count: Counter[str] = Counter()
-        for where, times in self._outside.items():
-            count.update(dict.fromkeys(filter(None, where.split("; ")), times))
-        most = ", ".join(f"{quoted(name)} in {times:,}" for name, times in count.most_common(5))
-        text = (
-            f"{counted(rows, 'row')} of {self.rows:,} clearly outside what the model learned "
-            f"from ({most}): predictions there are guesses"
+        most = ", ".join(f"{quoted(n)} in {k:,}" for n, k in self._columns.most_common(5) if k)
+        outside = (
+            f"{counted(self._outside, 'row')} of {self.rows:,} clearly outside what the model "
+            f"learned from ({most}): predictions there are guesses"
         )
-        return [*self._notes, text if self.flag else f"{text}; --flag marks them"]
+        return [*self._notes, outside]
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         place = ""
@@ -102,10 +94,7 @@ class Predictions:
                     columns[f"probability of {value}"] = np.round(chances[:, k], CHANCE_DECIMALS)
         if model.encoder is not None:
             self._notes |= {note.in_flags: None for note in model.encoder.encode(frame)[1]}
-        outside = self._far(frame)
-        self._outside.update(outside)
-        if self.flag:
-            columns["outside"] = outside
+        self._look_outside(frame)
         return pd.DataFrame(self._copied(frame, columns) | columns)
 
     def _copied(self, frame: pd.DataFrame, columns: dict[str, Any]) -> dict[str, Any]:
@@ -131,16 +120,16 @@ class Predictions:
             return values
         return np.round(values, DIGITS - int(np.floor(np.log10(spread))))
 
-    def _far(self, frame: pd.DataFrame) -> list[str]:
-        """For each row the columns that lie outside what was learned."""
-        outside, r = [""] * len(frame), self._reference
+    def _look_outside(self, frame: pd.DataFrame) -> None:
+        """Count rows that lie outside what was learned, and the columns in which they do."""
+        r = self._reference
         if r is None:
-            return outside
+            return
         used = np.array([r.weights.get(group, 0.0) > 0 for group in r.groups])
         far = r.columns.outside(observed(self.deployed, frame)) & used
-        for i in np.flatnonzero(far.any(axis=1)):
-            outside[i] = "; ".join(dict.fromkeys(r.groups[j] for j in np.flatnonzero(far[i])))
-        return outside
+        self._outside += int(far.any(axis=1).sum())
+        for group in dict.fromkeys(r.groups):
+            self._columns[group] += int(far[:, np.array(r.groups) == group].any(axis=1).sum())
 
 
 def write_predictions(predictions: Iterable[pd.DataFrame], out: Path | IO[str]) -> None:

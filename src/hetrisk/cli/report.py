@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,16 +23,17 @@ The page is one file, needs no network, and never holds a row of the data.
 @click.command(epilog=EPILOG)
 @click.argument("model", type=DATA)
 @click.option("--out", "-o", type=OUTPUT, metavar="FILE", help="Default: beside the model, .html.")
-@click.option("--title", help="Shown on top of the page.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there already.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
-def report(model: Path, out: Path | None, title: str | None, force: bool, as_json: bool) -> None:
+def report(model: Path, out: Path | None, force: bool, as_json: bool) -> None:
     """Write the page that explains the model in the file MODEL."""
     if not model.name:  # "." and "" are folders, whatever stands in them
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(model))
     out = out or model.with_suffix(".html")
     check_outputs({"--out": out}, model)
-    may_replace(out, force)
+    if out.is_file() and not force:
+        message = f"'{out}' is there already: add --force to replace it."
+        raise click.BadParameter(message, param_hint="--out")
     from hetrisk.cli.terminal import console, print_json, progress
     from hetrisk.modelfile import ModelFileError
     from hetrisk.report import write_report
@@ -50,22 +50,8 @@ def report(model: Path, out: Path | None, title: str | None, force: bool, as_jso
         told = f"Adapted: {deployed.adaptation['sentence']}"
         summary = replace(summary, advice=(told, *summary.advice))
     with progress("drawing the report"):
-        write_report(summary, out, title=title)
+        write_report(summary, out)
     if as_json:
         print_json({"report": str(out)})
     else:
         console().print(f"Report written to {shown(out, 200)}.", soft_wrap=True)
-
-
-def may_replace(out: Path, force: bool) -> None:
-    """Ask before a file is replaced, or refuse where nobody can be asked."""
-    from hetrisk.tables.errors import shown
-
-    if force or not out.is_file():
-        return
-    if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm(f"{shown(out, 200)} is there already. Replace it?", abort=True, err=True)
-        return
-    raise click.BadParameter(
-        f"'{out}' is there already: add --force to replace it.", param_hint="--out"
-    )

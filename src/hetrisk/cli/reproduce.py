@@ -15,12 +15,10 @@ TARGETS = (
     *("nonlinear", "all"),
     "real",
 )
-PAPER_SEEDS = 10
-QUICK_SEEDS = 2
 EPILOG = """
 \b
 Examples:
-  hetrisk reproduce table1 --quick
+  hetrisk reproduce table1 --seeds 2
   hetrisk reproduce all --seeds 10 --jobs 2 --out reproduction
   hetrisk reproduce all --redo hrm
   hetrisk reproduce real --minutes 60 --out real
@@ -48,16 +46,11 @@ cell.
     help="Folder of the records, tables, figures and index page.",
 )
 @click.option(
-    *("--seeds",),
-    type=click.IntRange(min=1),
-    default=PAPER_SEEDS,
-    show_default=True,
-    help="Draws of each task.",
+    "--seeds", type=click.IntRange(1), default=10, show_default=True, help="Draws of each task."
 )
 @click.option(
     "--jobs", type=int, default=2, show_default=True, help="Processes; -1 for every core."
 )
-@click.option("--quick", is_flag=True, help=f"At most {QUICK_SEEDS} draws of each task.")
 @click.option("--methods", metavar="NAME", multiple=True, help="Run this alone (repeatable).")
 @click.option("--redo", metavar="NAME", multiple=True, help="Run this method again (repeatable).")
 @click.option("--minutes", type=float, default=60, show_default=True, help="Time for real.")
@@ -71,13 +64,13 @@ def reproduce(
     out: Path,
     seeds: int,
     jobs: int,
-    quick: bool,
     methods: tuple[str, ...],
     redo: tuple[str, ...],
     minutes: float,
     document: Path | None,
 ) -> None:
     """Make the paper's tables and figures again beside ours."""
+    from hetrisk.cli.columns import resolve
     from hetrisk.cli.terminal import error_console
     from hetrisk.reproduce import METHODS, RecordsError
     from hetrisk.reproduce import reproduce as run
@@ -90,18 +83,17 @@ def reproduce(
     if "real" in targets and len(targets) > 1:
         raise click.BadParameter("real runs alone", param_hint="TARGETS")
     known = REAL if "real" in targets else METHODS
-    for option, names in (("--methods", methods), ("--redo", redo)):
-        unknown = sorted(set(names) - set(known))
-        if unknown:
-            message = f"must be among {', '.join(known)}; got {', '.join(unknown)}"
-            raise click.BadParameter(message, param_hint=option)
-    shared: dict[str, Any] = {"jobs": jobs, "methods": methods, "redo": redo}
-    shared |= {"document": document, "console": error_console()}
+    shared: dict[str, Any] = {
+        "jobs": jobs,
+        "methods": resolve(methods, list(known), "--methods", "method"),
+        "redo": resolve(redo, list(known), "--redo", "method"),
+        "document": document,
+        "console": error_console(),
+    }
     try:
         if "real" in targets:
             page = run_real(out, minutes=minutes, **shared)
         else:
-            seeds = min(seeds, QUICK_SEEDS) if quick else seeds
             page = run(targets, out, seeds=seeds, **shared)
     except RecordsError as error:
         raise click.ClickException(str(error)) from error

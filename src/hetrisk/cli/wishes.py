@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROLES = ("target", "time", "environment", "weight")
-SEVERAL = ("feature", "drop", "category", "number", "keep")
+SEVERAL = ("feature", "drop", "category", "number")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,6 @@ class Wishes:
     drop: tuple[str, ...] = ()
     category: tuple[str, ...] = ()
     number: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
     weight: str | None = None
     decimal: str | None = None
     dayfirst: bool | None = None

@@ -52,26 +52,17 @@ BADGE = {
 }
 
 
-def write_report(
-    summary: Summary, path: str | os.PathLike[str], *, title: str | None = None
-) -> Path:
+def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
     """Write the page of a summary to ``path``, all at once or not at all, and return it."""
-    atomic.write_bytes(path, render(summary, title).encode("utf-8", errors="replace"))
+    atomic.write_bytes(path, render(summary).encode("utf-8", errors="replace"))
     return Path(path)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # scales of numbers near the largest float
-def render(summary: Summary, title: str | None = None) -> str:
-    """Return the page of a summary as one self-contained HTML file.
-
-    Parameters
-    ----------
-    summary : what to show.
-    title : shown on top; any text. By default it names the target and the table.
-    """
+def render(summary: Summary) -> str:
+    """Return the page of a summary as one self-contained HTML file."""
     origin = summary.origin
-    if title is None:
-        title = f"{origin.target} from {origin.source}" if origin.source else origin.target
+    title = f"{origin.target} from {origin.source}" if origin.source else origin.target
     page = template("page.html")
     return page.render(s=summary, title=brief(title, 200), **dress(), **_derived(summary))
 
