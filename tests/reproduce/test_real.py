@@ -103,7 +103,8 @@ def test_no_environment_is_learned_from_and_judged(time, site, way):
 
 def test_too_small_a_table_says_so(monkeypatch):
     monkeypatch.setattr(parting, "read", lambda package, item: sales(100))
-    assert "too few rows" in split(SALES)
+    with pytest.raises(parting.LeftOutError, match="too few rows"):
+        split(SALES)
     assert judge(Trial(SALES, "plain"))["status"] == "left out"
 
 
@@ -154,16 +155,16 @@ def test_stabilised_regression_leaves_out_what_is_not_stable():
     y = 2 * cause + rng.normal(size=1600)
     effect = np.array([1.0, 0.5, 2.0, -1.0])[environment.astype(int)] * y + rng.normal(size=1600)
     half = parting.Half(np.column_stack([cause, effect]), y, None, environment)
-    ordinary = judging.Ordinary(parting.Split(False, half, half))
-    predict = judging.METHODS["stabilised regression"](ordinary, half)
+    made = parting.Table(False, half, half)
+    predict = judging.METHODS["stabilised regression"](made, half)
     ones = replace(half, X=np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
     zero, by_cause, by_effect = predict(ones)
     assert by_cause - zero == pytest.approx(2, abs=0.1)
     assert by_effect == zero
     # Where no set of columns is stable, all are used.
     unstable = replace(half, y=y * environment + environment)
-    plain = ordinary.plain(unstable)(half)
-    stabilised = judging.METHODS["stabilised regression"](ordinary, unstable)(half)
+    plain = judging.METHODS["plain"](made, unstable)(half)
+    stabilised = judging.METHODS["stabilised regression"](made, unstable)(half)
     np.testing.assert_allclose(stabilised, plain)
 
 
@@ -206,7 +207,7 @@ def test_the_page_counts_what_was_harmed_and_helped(tmp_path):
     assert "1 others had too little" in text
     assert "| **backtest** | 2 | 0.742 | 1 / 1 | 1.10 | 0.742 | 0.742 | 0.10 |" in text
     assert "| **backtest** | 0.742, 1 / 1 |" in text
-    assert "| 2 with time | 0.80 | 0.56 to 1.04 | 100% |" in text
+    assert "| 2 with time | 0.80 | 0.56 to 1.04 | 100% | 90% | 0 | 2.00 |" in text
     assert "| c/d:y, by year | 1.10 | trend | 1 | 1.1 | came true as foretold" in text
     assert "| a/b:y, by year |" not in text
     assert (tmp_path / "real" / "foretold.png").exists()

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.datasets import ShiftTask, load_task
 from hetrisk.reproduce.real.lot import LABELS, NUMBERS, Lot
-from hetrisk.reproduce.real.ordinary import Ordinary, Predictor
-from hetrisk.reproduce.real.split import Half, Split
+from hetrisk.reproduce.real.ordinary import Predictor
+from hetrisk.reproduce.real.split import Half, Table
 
 DESIGN = "design"
 DRAWS, STEPS = 3, 60
@@ -43,7 +43,7 @@ def designs() -> Iterator[Lot]:
             yield Lot(DESIGN, name, str(seed), None, "environment", kind)
 
 
-def split_design(lot: Lot) -> Split:
+def split_design(lot: Lot) -> Table:
     """Draw a design; its environments are sites."""
     task_name, setting, kind = DESIGNS[lot.item]
     task: ShiftTask = load_task(task_name, int(lot.target), **setting)
@@ -53,27 +53,27 @@ def split_design(lot: Lot) -> Split:
     codes = np.repeat(1000.0 + np.arange(len(task.test)), [len(r.y) for r in task.test.values()])
     known = task.train.environments.astype(float)
     train = Half(task.train.X, task.train.y.astype(float), None, known)
-    return Split(kind == LABELS, train, Half(X, y.astype(float), None, codes))
+    return Table(kind == LABELS, train, Half(X, y.astype(float), None, codes))
 
 
-def minimax(ordinary: Ordinary, _: Half) -> Predictor:
+def minimax(table: Table, _: Half) -> Predictor:
     """Return the linear predictor with the least worst error over the tests, knowing them.
 
     Multiplicative weights: environments that suffer count for more, round by round.
     """
-    split, test = ordinary.split, ordinary.split.test
+    test = table.test
     codes = np.unique(test.environment, return_inverse=True)[1]
     sizes = np.bincount(codes)
     weight = np.ones(len(sizes)) / len(sizes)
     best: tuple[float, Any] = (np.inf, None)
     for _step in range(STEPS):
-        inner = LogisticRegression(max_iter=500, C=100.0) if split.labels else LinearRegression()
+        inner = LogisticRegression(max_iter=500, C=100.0) if table.labels else LinearRegression()
         model = make_pipeline(StandardScaler(), inner)
         rows: FloatArray = weight[codes] / sizes[codes] * len(codes)
         model.fit(test.X, test.y, **{f"{model.steps[-1][0]}__sample_weight": rows})
-        errors = split.errors(split.losses(ordinary.predicted(model, test.X), test))
+        errors = table.errors(table.losses(table.predicted(model, test.X), test))
         if errors.max() < best[0]:
             best = (float(errors.max()), model)
         weight = weight * np.exp(errors / errors.max())
         weight = weight / weight.sum()
-    return lambda half: ordinary.predicted(best[1], half.X)
+    return lambda half: table.predicted(best[1], half.X)

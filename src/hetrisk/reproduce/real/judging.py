@@ -7,7 +7,7 @@ import io
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from hetrisk.reproduce.real import ordinary
 from hetrisk.reproduce.real.designs import DESIGN, minimax, split_design
 from hetrisk.reproduce.real.lot import NUMBERS, Lot
-from hetrisk.reproduce.real.ordinary import NotApplicableError, Ordinary, Predictor
+from hetrisk.reproduce.real.ordinary import Method, NotApplicableError, Predictor
 from hetrisk.reproduce.real.peers import AUTOML, PEERS
-from hetrisk.reproduce.real.split import WHEN, WHERE, Half, split
+from hetrisk.reproduce.real.split import WHEN, WHERE, Half, LeftOutError, Table, split
 from hetrisk.reproduce.records import FAILED, OK, Record
 
 AUTOML_SHARE = 6  # it is asked on every sixth table: its seconds are by the clock
@@ -63,93 +64,86 @@ def judge(trial: Trial) -> Record:
     record["way"] = DESIGN if lot.package == DESIGN else lot.way
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), threadpool_limits(1):
         warnings.simplefilter("ignore")  # of other people's solvers: what counts is the error
-        ordinary = _prepared(lot)
-        if isinstance(ordinary, str):
-            return {**record, "status": LEFT_OUT, "reason": ordinary}
-        train = ordinary.split.train
-        record |= {"rows": len(train.y), "columns": train.X.shape[1]}
-        record |= _tried(partial(_measured, ordinary, trial.method))
+        table = _prepared(lot)
+        if isinstance(table, LeftOutError):
+            return {**record, "status": LEFT_OUT, "reason": str(table)}
+        try:
+            record |= {"status": OK, **_measured(table, trial.method)}
+            json.dumps(record, allow_nan=False)  # what cannot be written fails here, not the run
+        except NotApplicableError as error:
+            return {**record, "status": "not applicable", "reason": str(error)}
+        except Exception as error:
+            return {**record, "status": FAILED, "reason": f"{type(error).__name__}: {error}"[:300]}
     return {**record, "spent": round(time.perf_counter() - begun, 3)}
 
 
 @lru_cache(maxsize=2)
-def _prepared(lot: Lot) -> Ordinary | str:
-    """Read and part a table once for all methods; a sentence where it cannot be used."""
-    parted = split_design(lot) if lot.package == DESIGN else split(lot)
-    if isinstance(parted, str):
-        return parted
-    ordinary, test = Ordinary(parted), parted.test
+def _prepared(lot: Lot) -> Table | LeftOutError:
+    """Read and part a table once for all methods."""
     try:
-        losses = parted.losses(ordinary.plain(parted.train)(test), test)
-    except ValueError as error:
-        return f"plain cannot be fitted: {error}"
-    if not parted.labels and losses.mean() < IDENTITY * np.var(test.y):
-        return "the target is a function of the columns"
-    return ordinary
+        table = split_design(lot) if lot.package == DESIGN else split(lot)
+        losses = table.losses(ordinary.plain(table, table.train)(table.test), table.test)
+    except LeftOutError as error:
+        return error
+    if not table.labels and losses.mean() < IDENTITY * np.var(table.test.y):
+        return LeftOutError("the target is a function of the columns")
+    return table
 
 
-def _measured(ordinary: Ordinary, method: str) -> Record:
-    train, test = ordinary.split.train, ordinary.split.test
+def _measured(table: Table, method: str) -> Record:
     start = time.process_time()
-    predictor = FITS[method](ordinary, train)
+    predictor = FITS[method](table, table.train)
     seconds = round(time.process_time() - start, 3)
-    losses = ordinary.split.losses(predictor(test), test)
+    losses = table.losses(predictor(table.test), table.test)
     if not np.isfinite(losses).all():
         raise ValueError("predictions that are not finite")
-    errors = ordinary.split.errors(losses)
+    errors = table.errors(losses)
     record: Record = {"mean": float(errors.mean()), "worst": float(errors.max())}
     record |= {"environments": len(errors), "seconds": seconds}
-    if method == BACKTEST:
-        record |= _answers(ordinary, ordinary.backtested)
-    json.dumps(record, allow_nan=False)  # what cannot be written fails here, not the run
-    return record
-
-
-def _tried(task: Callable[[], Record]) -> Record:
-    """Run a task; what goes wrong becomes the record."""
-    try:
-        return {"status": OK, **task()}
-    except NotApplicableError as error:
-        return {"status": "not applicable", "reason": str(error)}
-    except Exception as error:
-        return {"status": FAILED, "reason": f"{type(error).__name__}: {error}"[:300]}
+    return record | (_answers(table) if method == BACKTEST else {})
 
 
 # Ours.
 
 
-def stable(known: bool, ordinary: Ordinary, half: Half) -> Predictor:
+def stable(known: bool, table: Table, half: Half) -> Predictor:
     """Stable columns, the environments known or inferred."""
     from hetrisk import StableClassifier, StableRegressor
 
-    model = StableClassifier() if ordinary.split.labels else StableRegressor()
+    model = StableClassifier() if table.labels else StableRegressor()
     model.fit(half.X, half.y, environments=half.environment if known else None)
-    return lambda test: ordinary.predicted(model, test.X)
+    return lambda test: table.predicted(model, test.X)
 
 
-def backtest(ordinary: Ordinary, half: Half) -> Predictor:
-    """Return the product, told the time and the site."""
+@lru_cache(maxsize=1)
+def backtested(table: Table, half: Half) -> Any:
+    """Fit the product, told the time and the site."""
     from hetrisk import BacktestClassifier, BacktestRegressor
 
-    model: Any = (BacktestClassifier if ordinary.split.labels else BacktestRegressor)(
+    model: Any = (BacktestClassifier if table.labels else BacktestRegressor)(
         time=None if half.time is None else WHEN,
         environment=None if half.site is None else WHERE,
         random_state=0,
     )
-    ordinary.backtested = model.fit(half.frame, half.y)
-    return lambda test: ordinary.predicted(model, test.frame)
+    return model.fit(half.frame, half.y)
 
 
-METHODS: dict[str, Callable[[Ordinary, Half], Predictor]] = {
-    PLAIN: Ordinary.plain,
-    "constant": Ordinary.constant,
-    "last period": Ordinary.last_period,
-    "ridge": Ordinary.ridge,
-    "boosted trees": Ordinary.trees,
-    "boosted trees with time": Ordinary.timed_trees,
-    "plain, recent periods": Ordinary.recent,
-    "random cross-validation": Ordinary.random_choice,
-    "grouped cross-validation": Ordinary.group_choice,
+def backtest(table: Table, half: Half) -> Predictor:
+    """Return what the product predicts."""
+    model = backtested(table, half)
+    return lambda test: table.predicted(model, test.frame)
+
+
+METHODS: dict[str, Method] = {
+    PLAIN: ordinary.plain,
+    "constant": ordinary.constant,
+    "last period": ordinary.last_period,
+    "ridge": ordinary.ridge,
+    "boosted trees": ordinary.trees,
+    "boosted trees with time": ordinary.timed_trees,
+    "plain, recent periods": ordinary.recent,
+    "random cross-validation": ordinary.random_choice,
+    "grouped cross-validation": ordinary.group_choice,
     **PEERS,
     "stable columns, known": partial(stable, True),
     "stable columns, inferred": partial(stable, False),
@@ -167,23 +161,24 @@ ON_DESIGNS = (
 )
 
 
-def _answers(ordinary: Ordinary, model: Any) -> Record:
+def _answers(table: Table) -> Record:
     """Return what the product says beside: forecast, intervals, adaptation."""
-    test, forecast = ordinary.split.test, model.forecast_
+    model, test = backtested(table, table.train), table.test
+    forecast = model.forecast_
     foretold = {"mean": forecast.mean, "lower": forecast.lower, "upper": forecast.upper}
     record: Record = {"best": str(model.best_name_), "foretold": foretold}
-    if not ordinary.split.labels:
+    if not table.labels:
         low, high = np.asarray(model.predict_interval(test.frame, level=LEVEL)).T
         inside = ((low <= test.y) & (test.y <= high)).astype(float)
-        record["covered"] = float(np.mean(ordinary.split.errors(inside) ** 2))
+        record["covered"] = float(np.mean(table.errors(inside) ** 2))
         record["width"] = float(np.mean(high - low) / max(np.std(test.y), 1e-12))
-    record["adapted"] = {str(m): _adapted(ordinary, model, m) for m in ADAPTED}
+    record["adapted"] = {str(m): _adapted(table, model, m) for m in ADAPTED}
     return record
 
 
-def _adapted(ordinary: Ordinary, model: Any, rows: int) -> float | None:
+def _adapted(table: Table, model: Any, rows: int) -> float | None:
     """Error after adapting over error before, in environments with rows to spare."""
-    rng, test = np.random.default_rng(rows), ordinary.split.test
+    rng, test = np.random.default_rng(rows), table.test
     names, counts = np.unique(test.environment, return_counts=True)
     before: list[float] = []
     after: list[float] = []
@@ -193,9 +188,9 @@ def _adapted(ordinary: Ordinary, model: Any, rows: int) -> float | None:
             seen, rest = test.take(drawn[:rows]), test.take(drawn[rows:])
             moved = model.adapt(seen.frame, seen.y)
             for errors, fitted in ((before, model), (after, moved)):
-                predicted = ordinary.predicted(fitted, rest.frame)
-                errors.append(ordinary.split.losses(predicted, rest).mean())
+                losses = table.losses(table.predicted(fitted, rest.frame), rest)
+                errors.append(float(losses.mean()))
     if not before:
         return None
     ratio = float(np.mean(after) / np.mean(before))
-    return ratio if ordinary.split.labels else float(np.sqrt(ratio))
+    return ratio if table.labels else float(np.sqrt(ratio))

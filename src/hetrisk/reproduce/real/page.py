@@ -32,7 +32,8 @@ FLOOR = 0.01  # of errors on designs: smaller ones are none
 OURS, OTHERS = "#b3331d", "#4a6076"
 COLUMNS = (
     *("table", "method", "way", "kind", "mean", "worst", "environments", "seconds", "spent"),
-    *("best", "foretold", "covered", "width", "adapted"),
+    *("best", "covered", "width", "foretold.mean", "foretold.lower", "foretold.upper"),
+    *(f"adapted.{size}" for size in ADAPTED),
 )
 Rows = list[tuple[object, ...]]
 
@@ -64,7 +65,6 @@ def write(records: Sequence[Record], path: Path, n_all: int) -> Path:
         kind_heads=["method", *(f"{name} ({n})" for name, n in counts.sort_index().items())],
         kinds=_kinds(real),
         forecast=_forecast(ours),
-        intervals=_intervals(ours),
         adaptation=_adaptation(ours),
         worst=_worst(ours),
         failures=_failures(records),
@@ -77,18 +77,19 @@ def write(records: Sequence[Record], path: Path, n_all: int) -> Path:
 
 def judged(records: Sequence[Record]) -> pd.DataFrame:
     """Records of what ran, with the ratios of mean and worst error to plain's."""
-    found = pd.DataFrame([r for r in records if r["status"] == OK], columns=COLUMNS)
+    found = pd.json_normalize([r for r in records if r["status"] == OK])
+    found = found.reindex(columns=list(COLUMNS))
     plain = found[found.method == PLAIN].set_index("table")
     found = found[found.table.isin(plain.index)].copy()
     for what in ("mean", "worst"):
         found[f"{what}_ratio"] = found[what] / found.table.map(plain[what]).clip(lower=1e-12)
-    found["kind_of"] = found.kind + np.where(found.way == SITE, ", sites", ", time")
+    found["kind_of"] = found.kind.astype(str) + np.where(found.way == SITE, ", sites", ", time")
     return found
 
 
 def geometric(ratios: pd.Series) -> float:
     """Geometric mean of ratios, each cut to 1/20 to 20; NaN of none."""
-    return float(np.exp(np.log(ratios.astype(float).clip(LEAST, MOST)).mean()))
+    return float(np.exp(np.log(ratios.clip(LEAST, MOST)).mean()))
 
 
 def _name(method: str) -> str:
@@ -129,59 +130,43 @@ def _by_way(ours: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(name, part) for name, part in parts if len(part)]
 
 
-def _said(ours: pd.DataFrame, what: str) -> pd.Series:
-    return ours.foretold.map(lambda foretold: float(foretold[what]))
-
-
 def _forecast(ours: pd.DataFrame) -> Rows:
     rows: Rows = []
     for name, part in _by_way(ours):
-        ratio = part["mean"] / _said(part, "mean").clip(lower=1e-12)
+        ratio = part["mean"] / part["foretold.mean"].clip(lower=1e-12)
         low, middle, high = ratio.quantile([0.1, 0.5, 0.9])
-        inside = part["mean"].between(_said(part, "lower"), _said(part, "upper")).mean()
-        band = f"{low:.2f} to {high:.2f}"
-        rows.append((f"{len(part)} with {name}", f"{middle:.2f}", band, f"{inside:.0%}"))
-    return rows
-
-
-def _intervals(ours: pd.DataFrame) -> Rows:
-    rows: Rows = []
-    for name, part in _by_way(ours[ours.kind == NUMBERS]):
+        inside = part["mean"].between(part["foretold.lower"], part["foretold.upper"]).mean()
+        said = f"{middle:.2f}", f"{low:.2f} to {high:.2f}", f"{inside:.0%}"
         few, width = int((part.covered < 0.8).sum()), f"{part.width.median():.2f}"
-        rows.append((f"{len(part)} with {name}", f"{part.covered.mean():.0%}", few, width))
+        rows.append((f"{len(part)} with {name}", *said, f"{part.covered.mean():.0%}", few, width))
     return rows
 
 
 def _adaptation(ours: pd.DataFrame) -> Rows:
     rows: Rows = []
     for size in ADAPTED:
-        ratios = ours.adapted.map(lambda found, size=size: found[str(size)]).dropna().astype(float)
-        if len(ratios):
-            mean, most = f"{geometric(ratios):.3f}", f"{ratios.max():.2f}"
-            rows.append((size, len(ratios), mean, _counts(ratios), most))
+        ratios = ours[f"adapted.{size}"].dropna()
+        mean, most = f"{geometric(ratios):.3f}", f"{ratios.max():.2f}"
+        rows.append((size, len(ratios), mean, _counts(ratios), most))
     return rows
 
 
 def _worst(ours: pd.DataFrame) -> Rows:
+    """Tables harmed, and why, as far as the forecast tells."""
+    harmed = ours[ours.mean_ratio > 1 + BAND].sort_values("mean_ratio", ascending=False)
     rows: Rows = []
-    harmed = ours[ours.mean_ratio > 1 + BAND]
-    worst = harmed.sort_values("mean_ratio", ascending=False)[:WORST_SHOWN]
-    for r in worst.to_dict("records"):
-        errors = f"{r['foretold']['mean']:.3g}", f"{r['mean']:.3g}"
+    for r in harmed[:WORST_SHOWN].to_dict("records"):
+        why = "came true as foretold: chance among few environments"
+        if r["best"] == PLAIN:
+            why = "plain itself, told the time and the site apart"
+        elif r["mean"] > r["foretold.upper"]:
+            why = "what came was unlike all that had been left out"
+        elif r["mean"] < r["foretold.lower"]:
+            why = "what came was easier, for plain still more"
+        errors = f"{r['foretold.mean']:.3g}", f"{r['mean']:.3g}"
         name, ratio = r["table"].replace("|", ", by "), f"{r['mean_ratio']:.2f}"
-        rows.append((name, ratio, r["best"], *errors, _why(r), int(r["environments"])))
+        rows.append((name, ratio, r["best"], *errors, why, int(r["environments"])))
     return rows
-
-
-def _why(r: Any) -> str:
-    """Say why a table was harmed, as far as the forecast tells."""
-    if r["best"] == PLAIN:
-        return "plain itself, told the time and the site apart"
-    if r["mean"] > r["foretold"]["upper"]:
-        return "what came was unlike all that had been left out"
-    if r["mean"] < r["foretold"]["lower"]:
-        return "what came was easier, for plain still more"
-    return "came true as foretold: chance among few environments"
 
 
 def _designs(drawn: pd.DataFrame) -> Rows:
@@ -204,36 +189,37 @@ def _failures(records: Sequence[Record]) -> Rows:
 
 
 def _harm_and_help(real: pd.DataFrame, path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = _figure()
     for name, part in _by_method(real):
         ratios = part.mean_ratio
         x, y = 100 * (ratios > 1 + BAND).mean(), 100 * (ratios < 1 - BAND).mean()
         axes.plot(x, y, "o", color=OURS if name == BACKTEST else OTHERS, ms=5)
         axes.annotate(name, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8)
     axes.set(xlabel="tables harmed, %", ylabel="tables helped, %")
-    axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
 
 
 def _foretold(real: pd.DataFrame, path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = _figure()
     # Tables come in units of their own: errors are drawn over the constant's.
     unit = real[real.method == "constant"].set_index("table")["mean"]
     ours = real[(real.method == BACKTEST) & real.table.isin(unit.index)]
     for (name, part), colour in zip(_by_way(ours), (OURS, OTHERS), strict=False):
         scale = part.table.map(unit).clip(lower=1e-12)
-        x, y = _said(part, "mean") / scale, part["mean"] / scale
+        x, y = part["foretold.mean"] / scale, part["mean"] / scale
         axes.plot(x, y, "o", ms=4, color=colour, label=name)
     ends = (0.05, 5)
     axes.plot(ends, ends, color="#999999", lw=0.8, zorder=0, label="as foretold")
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     axes.set(xlabel="foretold, over the constant's error", ylabel="came true")
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     figure.savefig(path, dpi=150)
+
+
+def _figure() -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes

@@ -16,13 +16,20 @@ from scipy.linalg import qr
 from scipy.stats import f as f_distribution
 from scipy.stats import norm
 from sklearn.linear_model import LinearRegression, lars_path
-from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 
 from hetrisk import baselines
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.reproduce.real.ordinary import NotApplicableError, Ordinary, Predictor
-from hetrisk.reproduce.real.split import Half
+from hetrisk.reproduce.real.ordinary import (
+    Method,
+    NotApplicableError,
+    Predictor,
+    constant,
+    plain,
+    scores,
+    site_folds,
+)
+from hetrisk.reproduce.real.split import Half, Table
 
 GROUPS = 4
 ANCHOR = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -37,7 +44,7 @@ AUTOML_SECONDS = 10.0  # by the clock
 FitAt = Callable[[float, Half], Predictor]
 
 
-def anchor(ordinary: Ordinary, half: Half) -> Predictor:
+def anchor(table: Table, half: Half) -> Predictor:
     """Anchor regression of ``ivmodels``, the environment as a categorical anchor."""
     from ivmodels.models import AnchorRegression
 
@@ -51,10 +58,10 @@ def anchor(ordinary: Ordinary, half: Half) -> Predictor:
         model.fit(scale.transform(part.X)[:, free], part.y, Z=_anchors(part))
         return lambda test: np.asarray(model.predict(scale.transform(test.X)[:, free]), dtype=float)
 
-    return _tuned(ordinary, half, fit, ANCHOR)
+    return _tuned(table, half, fit, ANCHOR)
 
 
-def anchor_boosting(ordinary: Ordinary, half: Half) -> Predictor:
+def anchor_boosting(table: Table, half: Half) -> Predictor:
     """Anchor boosting of ``anchorboosting``."""
     from anchorboosting import AnchorBooster
 
@@ -65,24 +72,24 @@ def anchor_boosting(ordinary: Ordinary, half: Half) -> Predictor:
         model.fit(part.X, part.y, Z=_anchors(part))
         return lambda test: np.asarray(model.predict(test.X), dtype=float)
 
-    return _tuned(ordinary, half, fit, ANCHOR_TREES)
+    return _tuned(table, half, fit, ANCHOR_TREES)
 
 
-def drig(ordinary: Ordinary, half: Half) -> Predictor:
+def drig(table: Table, half: Half) -> Predictor:
     """DRIG (Shen, Buehlmann and Taeb 2023) in closed form.
 
     With G_e the moments of environment e and 0 the one in which least squares errs least:
     G_0 + gamma sum_e w_e (G_e - G_0), as long as it is positive definite.
     """
-    return _tuned(ordinary, half, _drig_at, DRIG)
+    return _tuned(table, half, _drig_at, DRIG)
 
 
 def _drig_at(gamma: float, part: Half) -> Predictor:
     scale = StandardScaler().fit(part.X)
     z = np.column_stack([np.ones(len(part.y)), scale.transform(part.X), part.y])
     groups = [part.environment == e for e in np.unique(part.environment)]
-    plain = np.linalg.lstsq(z[:, :-1], z[:, -1], rcond=None)[0]
-    loss = [np.mean((z[g, -1] - z[g, :-1] @ plain) ** 2) for g in groups]
+    pooled = np.linalg.lstsq(z[:, :-1], z[:, -1], rcond=None)[0]
+    loss = [np.mean((z[g, -1] - z[g, :-1] @ pooled) ** 2) for g in groups]
     grams = [z[g].T @ z[g] / g.sum() for g in groups]
     reference = grams[int(np.argmin(loss))]
     mean = sum(g.mean() * gram for g, gram in zip(groups, grams, strict=True))
@@ -95,7 +102,7 @@ def _drig_at(gamma: float, part: Half) -> Predictor:
     return lambda test: coef[0] + scale.transform(test.X) @ coef[1:]
 
 
-def invariant_prediction(ordinary: Ordinary, half: Half) -> Predictor:
+def invariant_prediction(table: Table, half: Half) -> Predictor:
     """Least squares on the parents that ``causalicp`` finds; the mean where it finds none."""
     import causalicp
 
@@ -106,12 +113,12 @@ def invariant_prediction(ordinary: Ordinary, half: Half) -> Predictor:
     found = causalicp.fit([rows[half.environment == e] for e in known], d, alpha=0.05)
     parents = sorted(found.estimate or ())
     if not parents:
-        return ordinary.constant(half)
+        return constant(table, half)
     model = LinearRegression().fit(half.X[:, parents], half.y)
     return lambda test: np.asarray(model.predict(test.X[:, parents]), dtype=float)
 
 
-def stabilised(ordinary: Ordinary, half: Half) -> Predictor:
+def stabilised(table: Table, half: Half) -> Predictor:
     """Stabilised regression (Pfister, Williams, Peters, Aebersold and Buehlmann 2021).
 
     Of all sets of the screened columns those count whose least squares passes Chow's test of one
@@ -139,7 +146,7 @@ def stabilised(ordinary: Ordinary, half: Half) -> Predictor:
             if f_distribution.sf(ratio, more, spare) >= LEVEL:
                 stable.append((squares.mean(), squares, coef))
     if not stable:
-        return ordinary.plain(half)
+        return plain(table, half)
     least, squares, _ = min(stable, key=lambda found: found[0])
     most = least + norm.isf(LEVEL) * squares.std() / np.sqrt(len(squares))
     mean = np.mean([coef for error, _, coef in stable if error <= most], axis=0)
@@ -155,28 +162,28 @@ def _least_squares(
     return coef, (y - z @ coef) ** 2
 
 
-def baseline(name: str, values: Sequence[float], ordinary: Ordinary, half: Half) -> Predictor:
+def baseline(name: str, values: Sequence[float], table: Table, half: Half) -> Predictor:
     """Return a method of `hetrisk.baselines` that is told the environments."""
-    kind = getattr(baselines, name + ("Classifier" if ordinary.split.labels else "Regressor"))
+    kind = getattr(baselines, name + ("Classifier" if table.labels else "Regressor"))
 
     def fit(value: float, part: Half) -> Predictor:
-        if ordinary.split.labels and len(np.unique(part.y)) < 2:
-            return ordinary.constant(part)
+        if table.labels and len(np.unique(part.y)) < 2:
+            return constant(table, part)
         scale = StandardScaler().fit(part.X)
         model = kind(penalty=value) if values else kind()
         model.fit(scale.transform(part.X), part.y, environments=part.environment)
-        return lambda test: ordinary.predicted(model, scale.transform(test.X))
+        return lambda test: table.predicted(model, scale.transform(test.X))
 
-    return _tuned(ordinary, half, fit, values) if values else fit(0.0, half)
+    return _tuned(table, half, fit, values) if values else fit(0.0, half)
 
 
-def automl(ordinary: Ordinary, half: Half) -> Predictor:
+def automl(table: Table, half: Half) -> Predictor:
     """FLAML within its seconds; it sees the time, too."""
     from flaml.automl import AutoML
 
-    model, labels = AutoML(), ordinary.split.labels
+    model, labels = AutoML(), table.labels
     task, metric = ("classification", "log_loss") if labels else ("regression", "mse")
-    codes = np.searchsorted(ordinary.split.classes, half.y) if labels else half.y
+    codes = np.searchsorted(table.classes, half.y) if labels else half.y
     settings = {"task": task, "metric": metric, "time_budget": AUTOML_SECONDS}
     model.fit(half.timed, codes, **settings, n_jobs=1, verbose=0, seed=0)
     predict = model.predict_proba if labels else model.predict
@@ -184,7 +191,7 @@ def automl(ordinary: Ordinary, half: Half) -> Predictor:
 
 
 AUTOML = "AutoML (FLAML)"
-PEERS: dict[str, Callable[[Ordinary, Half], Predictor]] = {
+PEERS: dict[str, Method] = {
     "anchor regression": anchor,
     "anchor boosting": anchor_boosting,
     "DRIG": drig,
@@ -197,22 +204,25 @@ PEERS: dict[str, Callable[[Ordinary, Half], Predictor]] = {
 }
 
 
-def _tuned(ordinary: Ordinary, half: Half, fit: FitAt, values: Sequence[float]) -> Predictor:
+def _tuned(table: Table, half: Half, fit: FitAt, values: Sequence[float]) -> Predictor:
     """Fit at the weakest strength within one standard error of the least."""
-    known = len(np.unique(half.environment))
-    folds = list(GroupKFold(min(GROUPS, known)).split(half.X, groups=half.environment))
-    scores: list[FloatArray] = []
+    folds = site_folds(table, GROUPS)
+    found: list[FloatArray] = []
     for value in values:
         try:
-            scores.append(ordinary.scores(partial(fit, value), folds))
+            found.append(scores(partial(_at, fit, value), table, folds))
         except NotApplicableError:
             break  # stronger ones are out of reach, too
-    if not scores:
+    if not found:
         raise NotApplicableError("no strength can be fitted")
-    means = np.asarray([score.mean() for score in scores])
+    means = np.asarray([losses.mean() for losses in found])
     best = int(means.argmin())
-    error = scores[best].std(ddof=1) / np.sqrt(len(scores[best]))
+    error = found[best].std(ddof=1) / np.sqrt(len(found[best]))
     return fit(values[int(np.flatnonzero(means <= means[best] + error)[0])], half)
+
+
+def _at(fit: FitAt, value: float, _: Table, part: Half) -> Predictor:
+    return fit(value, part)
 
 
 def _anchors(part: Half) -> FloatArray:

@@ -9,6 +9,7 @@ site by site. At most 2,000 rows are learned from and 8,000 judged, drawn by see
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,8 +67,8 @@ class Half:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """A drawn table, parted."""
+class Table:
+    """A drawn table, parted in what is learned from and what is judged."""
 
     labels: bool
     train: Half
@@ -77,6 +78,14 @@ class Split:
     def classes(self) -> np.ndarray:
         """Classes seen in training."""
         return np.unique(self.train.y)
+
+    def predicted(self, model: Any, X: Any) -> FloatArray:
+        """Numbers, or probabilities of all classes."""
+        if not self.labels:
+            return np.asarray(model.predict(X), dtype=float)
+        found = np.zeros((len(X), len(self.classes)))
+        found[:, np.searchsorted(self.classes, model.classes_)] = model.predict_proba(X)
+        return found
 
     def losses(self, predicted: FloatArray, test: Half) -> FloatArray:
         """(n,) squared errors, or log losses of (n, C) probabilities."""
@@ -93,11 +102,13 @@ class Split:
         return found if self.labels else np.sqrt(found)
 
 
-def split(lot: Lot) -> Split | str:
-    """Part a drawn table; a sentence where too little of it is left."""
+class LeftOutError(Exception):
+    """A table that takes no part; the message says why."""
+
+
+def split(lot: Lot) -> Table:
+    """Part a drawn table."""
     whole = prepare(lot)
-    if whole is None:
-        return "too few rows or columns after preparing"
     rng = np.random.default_rng(5)
     learned, judged = _parts(whole.time, whole.site, rng)
     train = whole.take(rng.permutation(np.flatnonzero(learned))[:MOST_LEARNED])
@@ -105,9 +116,9 @@ def split(lot: Lot) -> Split | str:
     test = test.take(np.isin(test.environment, frequent(pd.Series(test.environment))).nonzero()[0])
     varies = np.ptp(train.X, axis=0) > 0
     if len(train.y) < FEWEST_LEARNED or not len(test.y) or varies.sum() < 2 or np.ptp(train.y) == 0:
-        return "too few rows to learn from or to judge"
+        raise LeftOutError("too few rows to learn from or to judge")
     train, test = (Half(h.X[:, varies], h.y, h.time, h.site) for h in (train, test))
-    return Split(lot.kind == LABELS, train, test)
+    return Table(lot.kind == LABELS, train, test)
 
 
 def _parts(
@@ -127,11 +138,10 @@ def _parts(
     return seen, ~seen
 
 
-def prepare(lot: Lot) -> Half | None:
-    """Read a table as numbers; None where too little is left."""
+def prepare(lot: Lot) -> Half:
+    """Read a table as numbers."""
     table = read(lot.package, lot.item)
-    if table is None:
-        return None
+    assert table is not None  # it was drawn
     named = [column for column in (lot.time, lot.site) if column]
     table = table.dropna(subset=[lot.target, *named])
     y = _target(table[lot.target], lot.kind)
@@ -144,12 +154,11 @@ def prepare(lot: Lot) -> Half | None:
     for values in ways:
         kept &= np.isfinite(values) & np.isin(values, frequent(pd.Series(values[kept])))
     if kept.sum() < FEWEST:
-        return None
+        raise LeftOutError("too few rows")
     y, ways = y[kept], [values[kept] for values in ways]
     X = _features(table.drop(columns=[lot.target, *named])[kept], y, ways)
-    says_all = any(_share_between(y, values) > COPY for values in ways)
-    if X.shape[1] < 2 or np.ptp(y) == 0 or says_all:
-        return None
+    if any(_share_between(y, values) > COPY for values in ways):
+        raise LeftOutError("the time or the site says all of the target")
     return Half(X, y, ways[0] if lot.time else None, ways[-1] if lot.site else None)
 
 
