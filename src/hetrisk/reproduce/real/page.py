@@ -59,7 +59,7 @@ def write(records: Sequence[Record], path: Path, n_all: int) -> Path:
         left_out=len({r["table"] for r in records if r["status"] == LEFT_OUT}),
         numbers=int((plain.kind == NUMBERS).sum()),
         timed=int((plain.way != SITE).sum()),
-        hours=f"{real.spent.sum() / 3600:.1f}",
+        minutes=f"{real.spent.sum() / 60:.0f}",
         folder=folder.name,
         top=_top(real),
         kind_heads=["method", *(f"{name} ({n})" for name, n in counts.sort_index().items())],
@@ -190,12 +190,22 @@ def _failures(records: Sequence[Record]) -> Rows:
 
 def _harm_and_help(real: pd.DataFrame, path: Path) -> None:
     figure, axes = _figure()
-    for name, part in _by_method(real):
-        ratios = part.mean_ratio
-        x, y = 100 * (ratios > 1 + BAND).mean(), 100 * (ratios < 1 - BAND).mean()
+    ratios = [(name, part.mean_ratio) for name, part in _by_method(real)]
+    shares = [(100 * (r < 1 - BAND).mean(), 100 * (r > 1 + BAND).mean(), n) for n, r in ratios]
+    labels: list[tuple[float, float]] = []
+    for y, x, name in sorted(shares):
         axes.plot(x, y, "o", color=OURS if name == BACKTEST else OTHERS, ms=5)
-        axes.annotate(name, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8)
-    axes.set(xlabel="tables harmed, %", ylabel="tables helped, %")
+        at = y
+        while any(abs(x - seen) < 30 and at - below < 3 for seen, below in labels):
+            at += 0.5  # names of neighbours stand one above the other
+        labels.append((x, at))
+        axes.annotate(
+            *(name, (x, y), (x + 1.5, at)),
+            fontsize=8,
+            va="center",
+            arrowprops={"arrowstyle": "-", "lw": 0.4, "color": OTHERS, "relpos": (0, 0.5)},
+        )
+    axes.set(xlabel="tables harmed, %", ylabel="tables helped, %", xlim=(-3, 110))
     figure.savefig(path, dpi=150)
 
 
