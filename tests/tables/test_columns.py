@@ -209,21 +209,6 @@ def test_names_of_rows_in_any_order_are_an_identifier():
     assert isinstance(out, LeftOut)
 
 
-@pytest.mark.parametrize("name", ["countyid", "nr", "individual", "district", "schid"])
-def test_numbers_that_look_like_names_are_pointed_out(name):
-    column, notes = decide(*[str(1000 + 7 * (i // 3)) for i in range(300)], name=name)
-    assert isinstance(column, NumberColumn)
-    (note,) = notes
-    assert note.in_flags == f"'{name}': 100 whole numbers that look like names: --drop {name}"
-    assert str(note).endswith(f"that look like names: drop(columns=['{name}'])")
-
-
-@pytest.mark.parametrize("name", ["unpaid", "fluid", "price", "number of rooms"])
-def test_numbers_that_count_are_not_pointed_out(name):
-    _, notes = decide(*[str(1000 + 7 * (i // 3)) for i in range(300)], name=name)
-    assert not notes
-
-
 def test_millions_are_written_out():
     _, notes = decide(*map(str, range(4_800_000, 4_800_009, 2)), "")
     assert notes[0].text == "1 missing value (16.7%) replaced by 4,800,004"

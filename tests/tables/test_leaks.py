@@ -115,17 +115,6 @@ def test_parts_are_found_beside_columns_with_many_gaps():
     assert leak.column == "before + after"
 
 
-def test_a_column_with_values_for_one_class_alone_is_named():
-    """A wage is known of those who work: the gaps tell who does not."""
-    rng = np.random.default_rng(0)
-    y = np.where(rng.random(300) < 0.6, "works", "rests")
-    wage = np.where(y == "works", rng.normal(size=300), np.nan)
-    some = np.where(rng.random(300) < 0.3, np.nan, rng.normal(size=300))
-    (leak,) = find_leaks(["wage", "some"], [wage[:, None], some[:, None]], y, "job")
-    assert leak.kind == "gaps"
-    assert str(leak) == "'wage' has a value only where the target 'job' is 'works': drop it?"
-
-
 def test_too_few_rows_or_values_tell_nothing():
     assert find_leaks(["x"], [np.arange(10.0)[:, None]], np.arange(10.0), "y") == ()
     rating = np.arange(60) % 3 + 1.0

@@ -59,7 +59,6 @@ class EncodedBlocks(ParquetBlocks):
 
     def _check_types(self) -> None:
         """Any type will do: the encoding knows."""
-        files.require(self.parts, *self._columns)
 
     def _features(self, part: files.ParquetPart, row: int, batch: pa.RecordBatch) -> FloatArray:
         frame = arrow.frame_of(pa.Table.from_batches([batch]))

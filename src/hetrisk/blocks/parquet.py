@@ -167,41 +167,40 @@ class ParquetBlocks(Blocks):
             raise ValueError(f"features must name at least one column; '{self.path}' leaves none.")
         if len(set(self.features)) < len(self.features):
             raise ValueError(f"features must be distinct; got {list(self.features)}.")
-        self._check_roles()
-        files.require(self.parts, *self.aside)
-        for side in self.aside:
-            if side in self.features:
-                raise ValueError(f"side column {side!r} is also in features.")
-        for role in ("target", "weight", "environments"):
-            if getattr(self, role) in self.features:
-                raise ValueError(f"{role} column {getattr(self, role)!r} is also in features.")
+        roles: dict[str, str] = {}
+        for role, name in self._roles():
+            if name in roles:
+                raise ValueError(f"column {name!r} cannot be both {roles[name]} and {role}.")
+            roles[name] = role
+        held = self._common.schema.names
+        for name in roles:
+            if name not in held:
+                reason = self.outside.get(name, f"'{self.path}' has only {held}")
+                raise ValueError(f"column {name!r} cannot be used: {reason}.")
         self._check_types()
-        for name in self._columns:
-            if name in self.outside:
-                raise ValueError(f"column {name!r} cannot be used: {self.outside[name]}.")
         if not self.n_rows:
             raise ValueError(f"'{self.path}' holds no rows in {len(self.parts)} file(s).")
 
-    def _check_roles(self) -> None:
-        """Refuse a column with two roles: what rows are told apart by is not what is predicted."""
+    def _roles(self) -> list[tuple[str, str]]:
+        """Every column that is read, and what for: no column for two things."""
         given = [("target", self.target), ("environments", self.environments)]
         given += [*(("aside", name) for name in self.aside), ("weight", self.weight)]
-        roles: dict[str, str] = {}
-        for role, name in given:
-            if name in roles:
-                raise ValueError(f"column {name!r} cannot be both {roles[name]} and {role}.")
-            if name is not None:
-                roles[name] = role
+        roles = [("features", name) for name in self.features]
+        return roles + [(role, name) for role, name in given if name is not None]
 
     def _check_types(self) -> None:
-        numeric = [*self.features, *([self.weight] if self.weight else [])]
-        label = [name for name in (self.target, self.environments) if name]
-        files.check_columns(self.parts, numeric, label)
+        for role, name in self._roles():
+            kind = self._common.schema.field(name).type
+            what = "numbers" if role in ("features", "weight") else "labels"
+            right = files.is_number(kind) if what == "numbers" else files.is_label(kind)
+            if role != "aside" and not right:
+                raise ValueError(
+                    f"column {name!r} must hold {what}; it holds {kind} in '{self.path}'."
+                )
 
     @property
     def _columns(self) -> list[str]:
-        roles = [self.target, self.weight, self.environments, *self.aside]
-        return [*self.features, *(name for name in roles if name)]
+        return [name for _, name in self._roles()]
 
     def _batches(self) -> Iterator[tuple[files.ParquetPart, int, pa.RecordBatch]]:
         for part in self.parts:
@@ -309,8 +308,8 @@ class ParquetBlocks(Blocks):
     def _distinct(self, column: str) -> np.ndarray:
         found: pa.Array | None = None
         for part, row, batch in self._column(column):
-            new = pc.unique(files.plain_labels(batch, column, part, row))
-            found = new if found is None else files.union(found, new)
+            new = files.plain_labels(batch, column, part, row)
+            found = pc.unique(new if found is None else pa.concat_arrays([found, pc.unique(new)]))
             if len(found) > MAX_LABELS:
                 raise ValueError(
                     f"column {column!r} must hold labels; it has more than {MAX_LABELS} distinct "

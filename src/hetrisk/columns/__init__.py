@@ -1,4 +1,4 @@
-"""What single columns hold: dates, names of things, Parquet's own columns; below blocks and tables.
+"""What single columns hold: dates, words, Parquet's own columns; below blocks and tables.
 
 Rows in memory, in files and on a cluster are read by the same rules, and so are tables.
 """

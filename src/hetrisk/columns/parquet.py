@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hetrisk.columns import FloatArray
-from hetrisk.columns.arrow import STRINGS, check_values, decoded, line_of, text_bytes, text_columns
+from hetrisk.columns.arrow import check_values, decoded, is_text, line_of, text_bytes, text_columns
 from hetrisk.columns.dates import is_period
 
 # Arrow learns what pandas' periods are, rather than integers, when the first of them are made.
@@ -127,48 +127,6 @@ def _group_rows(file: pq.ParquetFile) -> tuple[int, ...]:
     return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
 
 
-def check_columns(
-    parts: Sequence[ParquetPart], numeric: Sequence[str], label: Sequence[str]
-) -> None:
-    """Raise unless every file has every column, the ``numeric`` ones with numbers.
-
-    Numbers may be of any width, and differ in width between files: they become float64.
-    """
-    require(parts, *numeric, *label)
-    for part in parts:
-        for name in numeric:
-            found = part.schema.field(name).type
-            if not is_number(found):
-                raise ValueError(
-                    f"column {name!r} must hold numbers; it holds {found} in file '{part.path}'."
-                )
-    for name in label:
-        for part in parts:
-            found = part.schema.field(name).type
-            if not _is_label(found):
-                raise ValueError(
-                    f"column {name!r} must hold labels; it holds {found} in file '{part.path}'."
-                )
-        kinds = [_label_kind(part.schema.field(name).type) for part in parts]
-        for part, kind in zip(parts, kinds, strict=True):
-            if kind != kinds[0]:
-                raise ValueError(
-                    f"column {name!r} changes type between files: {kinds[0]} in "
-                    f"'{parts[0].path}', {kind} in '{part.path}'."
-                )
-
-
-def require(parts: Sequence[ParquetPart], *names: str) -> None:
-    """Raise unless every file has every column."""
-    for part in parts:
-        for name in names:
-            if name not in part.schema.names:
-                have = ", ".join(map(repr, part.schema.names))
-                raise ValueError(
-                    f"column {name!r} is missing from file '{part.path}' (it has {have})."
-                )
-
-
 def is_number(kind: pa.DataType) -> bool:
     """Whether values of this Arrow type become float64 without being interpreted."""
     return bool(
@@ -184,23 +142,10 @@ def is_date(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or is_period(kind))
 
 
-def _is_label(kind: pa.DataType) -> bool:
+def is_label(kind: pa.DataType) -> bool:
     """Whether values of this Arrow type can be told apart one by one."""
     nested, unknown = pa.types.is_nested(kind), isinstance(kind, pa.BaseExtensionType)
     return is_date(kind) or not (nested or unknown)
-
-
-def _label_kind(kind: pa.DataType) -> str:
-    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if is_date(plain):
-        return "date"
-    if pa.types.is_boolean(plain):
-        return "bool"
-    if is_number(plain):
-        return "number"
-    if any(test(plain) for test in STRINGS):
-        return "string"
-    return str(plain)
 
 
 def batches(
@@ -331,16 +276,7 @@ def plain_labels(batch: pa.RecordBatch, name: str, part: ParquetPart, row: int) 
         fail(part, row, int(pc.index(column.is_null(), True).as_py()), name, "missing")
     if pa.types.is_floating(column.type):
         numbers(batch, name, part, row)
-    if _label_kind(column.type) == "string":
-        return column.cast(pa.string())
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-
-def union(a: pa.Array, b: pa.Array) -> pa.Array:
-    """Distinct values of both; integers and floats meet as floats."""
-    if a.type != b.type:
-        a, b = a.cast(pa.float64()), b.cast(pa.float64())
-    return pc.unique(pa.concat_arrays([a, b]))
+    return column.cast(pa.string()) if is_text(column.type) else column
 
 
 def fail(part: ParquetPart, row: int, offset: int, name: str, found: str) -> None:

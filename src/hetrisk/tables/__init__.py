@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from hetrisk.tables.encoder import TableEncoder
     from hetrisk.tables.errors import TableError
     from hetrisk.tables.inference import LeftOut
+    from hetrisk.tables.inputs import Table
     from hetrisk.tables.leaks import Leak, find_leaks
-    from hetrisk.tables.reading import Table, read_table
+    from hetrisk.tables.reading import read_table
     from hetrisk.tables.target import Target, read_target
     from hetrisk.tables.time import TimeColumn, read_environment, read_time
 
@@ -36,7 +37,8 @@ _MODULES = {
     "errors": ("TableError",),
     "inference": ("LeftOut",),
     "leaks": ("Leak", "find_leaks"),
-    "reading": ("Table", "read_table"),
+    "inputs": ("Table",),
+    "reading": ("read_table",),
     "target": ("Target", "read_target"),
     "time": ("TimeColumn", "read_environment", "read_time"),
 }

@@ -83,7 +83,7 @@ class Cells(ABC):
         """How the column writes its numbers; plainly, unless it is text."""
         return Reading()
 
-    def with_decimal(self, decimal: str) -> Cells:
+    def with_decimal(self, decimal: str | None) -> Cells:
         """Return the same cells, told the decimal mark of numbers that do not show it."""
         return self
 
@@ -141,8 +141,8 @@ class TextCells(Cells):
         """How the values write numbers, decided from all of them."""
         return notation_of(self.values, self.decimal)
 
-    def with_decimal(self, decimal: str) -> TextCells:
-        if not self.reading.open:
+    def with_decimal(self, decimal: str | None) -> TextCells:
+        if decimal is None or not self.reading.open:
             return self
         marked = copy(self)
         for answer in ("reading", "_own_numbers"):
@@ -268,6 +268,16 @@ def cells_of(
         return _declared(_category_cells(str(name), column, words), CATEGORY)
     cells = _cells(str(name), column, words, decimal)
     return _declared(cells, "") if spelled and cells and cells.declared == TEXT else cells
+
+
+def shown_decimal(frame: pd.DataFrame) -> str | None:
+    """Return the decimal mark that columns of a table prove, where they agree."""
+    marks = set()
+    for place, name in enumerate(frame.columns):
+        cells = cells_of(name, frame.iloc[:, place])
+        if cells is not None and cells.reading.proven:
+            marks.add(cells.reading.notation.decimal)
+    return marks.pop() if len(marks) == 1 else None
 
 
 def _declared(cells: Cells, what: str) -> Cells:

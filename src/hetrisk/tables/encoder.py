@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.columns import FloatArray
-from hetrisk.tables.cells import Cells, cells_of
+from hetrisk.tables.cells import cells_of, shown_decimal
 from hetrisk.tables.columns import Column, Note
 from hetrisk.tables.encoding import Encoding, places_of
 from hetrisk.tables.errors import TableError, counted, listed, quoted
-from hetrisk.tables.frames import as_frame, is_frame, reading_of
+from hetrisk.tables.frames import Reading, as_frame, is_frame, reading_of
 from hetrisk.tables.inference import Decision, LeftOut, understand
 
 MOST_FEATURES = 2000
@@ -97,21 +98,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 raise TableError(f"{what} names columns that the table has not: {listed(absent)}")
         if not len(frame):
             raise TableError("the table has no rows")
-        self._learn(_Fit(self, frame, places, everything=not is_frame(X)))
-        return self
-
-    def _learn(self, fit: _Fit) -> None:
-        fit.decide()
-        columns = [made for made, _ in fit.decisions.values() if isinstance(made, Column)]
-        decided = fit.decisions.values()
-        self.left_out_ = [made for made, _ in decided if isinstance(made, LeftOut)]
-        self.notes_: list[Note] = [n for c in columns for n in fit.decisions[c.name][1]]
+        told = reading_of(frame)
+        wishes = Reading(
+            told.text,
+            (*self.category, *told.category),
+            (*self.number, *told.number),
+            (*self.use, *told.use) if is_frame(X) else tuple(places),
+            told.decimal if self.decimal is None else self.decimal,
+            told.dayfirst if self.dayfirst is None else self.dayfirst,
+        )
+        decisions = _decide(frame, places, wishes)
+        columns = [made for made, _ in decisions.values() if isinstance(made, Column)]
+        self.left_out_ = [made for made, _ in decisions.values() if isinstance(made, LeftOut)]
+        self.notes_: list[Note] = [note for c in columns for note in decisions[c.name][1]]
         if not columns:
             reasons = "; ".join(f"{quoted(out.name)}: {out}" for out in self.left_out_[:3])
-            rows = counted(len(fit.frame), "sample")
-            why = reasons or "the table is empty"
+            rows, why = counted(len(frame), "sample"), reasons or "the table is empty"
             raise TableError(f"no column is left to learn from in {rows} ({why})")
-        self.encoding_ = Encoding(tuple(columns), tuple(fit.places))
+        self.encoding_ = Encoding(tuple(columns), tuple(places))
+        return self
 
     def transform(self, X: Any) -> FloatArray:
         """(n, d) numbers, without NaN."""
@@ -159,59 +164,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-class _Fit:
-    """The columns of a table while it is decided what they mean."""
-
-    def __init__(
-        self, encoder: TableEncoder, frame: pd.DataFrame, places: dict[str, int], everything: bool
-    ) -> None:
-        asked = reading_of(frame)
-        self.frame, self.places = frame, places
-        self.category = {*encoder.category, *asked.category}
-        self.number = {*encoder.number, *asked.number}
-        self.use = set(places) if everything else {*encoder.use, *asked.use}
-        self.decimal = asked.decimal if encoder.decimal is None else encoder.decimal
-        self.dayfirst = asked.dayfirst if encoder.dayfirst is None else encoder.dayfirst
-        self.read_text = asked.text
-        self.decisions: dict[str, Decision] = {}
-        self.width = 0
-
-    def decide(self) -> None:
-        """Decide column by column; those whose decimal mark is open wait for what others show."""
-        marks: set[str] = set()
-        waiting: list[Cells] = []
-        for name, place in self.places.items():
-            series = self.frame.iloc[:, place]
-            cells = cells_of(name, series, decimal=self.decimal, spelled=self.read_text)
-            if cells is None:
-                reason = "it holds lists, bytes or other things that are not single values"
-                self.decisions[name] = (LeftOut(name, reason), [])
-                continue
-            if cells.declared == "" and self.decimal is None and cells.reading.open:
-                self.decisions[name] = (LeftOut(name, ""), [])  # keeps its place
-                waiting.append(cells)
-                continue
-            if cells.declared == "" and cells.reading.proven:
-                marks.add(cells.reading.notation.decimal)
-            self._keep(cells)
-        mark = marks.pop() if len(marks) == 1 else None
-        for cells in waiting:
-            self._keep(cells if mark is None else cells.with_decimal(mark))
-
-    def _keep(self, cells: Cells) -> None:
-        name = cells.name
-        decision = understand(
+def _decide(frame: pd.DataFrame, places: Mapping[str, int], wishes: Reading) -> dict[str, Decision]:
+    """What each column means; those whose decimal mark is open take what others show."""
+    decisions: dict[str, Decision] = {}
+    mark = cache(partial(shown_decimal, frame))
+    width = 0
+    for name, place in places.items():
+        cells = cells_of(name, frame.iloc[:, place], decimal=wishes.decimal, spelled=wishes.text)
+        if cells is None:
+            reason = "it holds lists, bytes or other things that are not single values"
+            decisions[name] = (LeftOut(name, reason), [])
+            continue
+        if cells.declared == "" and wishes.decimal is None and cells.reading.open:
+            cells = cells.with_decimal(mark())
+        decisions[name] = understand(
             cells,
-            category=name in self.category,
-            number=name in self.number,
-            use=name in self.use,
-            dayfirst=self.dayfirst,
+            category=name in wishes.category,
+            number=name in wishes.number,
+            use=name in wishes.use,
+            dayfirst=wishes.dayfirst,
         )
-        self.decisions[name] = decision
-        if isinstance(decision[0], Column):
-            self.width += len(decision[0].feature_names)
-        if self.width > MOST_FEATURES:  # as soon as it is seen: there may be many more
+        made = decisions[name][0]
+        width += len(made.feature_names) if isinstance(made, Column) else 0
+        if width > MOST_FEATURES:  # as soon as it is seen: there may be many more
             raise TableError(
                 f"the table gives more than {MOST_FEATURES:,} features, the most that can be "
-                f"searched ({self.frame.shape[1]:,} columns): choose the columns that matter."
+                f"searched ({frame.shape[1]:,} columns): choose the columns that matter."
             )
+    return decisions

@@ -19,7 +19,7 @@ import pandas as pd
 from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError, needs, quoted
 from hetrisk.tables.frames import marked
-from hetrisk.tables.inputs import Contents, Input, unreadable
+from hetrisk.tables.inputs import Input, Table, unreadable
 from hetrisk.tables.parquet import checked_frame, ends_as_parquet, read_parquet
 
 FOREIGN = {
@@ -38,7 +38,7 @@ FOREIGN = {
 CELL_BYTES = 100  # of one cell of a sheet, about
 LAST_ROW = 1 << 20  # of a sheet, as Excel has them
 _SPACE = "\ufeff \t\r\n"
-Reader = Callable[[Input], Contents]
+Reader = Callable[[Input], Table]
 
 
 def reader_of(source: Input) -> Reader | None:
@@ -58,7 +58,7 @@ def reader_of(source: Input) -> Reader | None:
     return None
 
 
-def read_feather(source: Input) -> Contents:
+def read_feather(source: Input) -> Table:
     """Read a Feather file (Arrow's file format)."""
     try:
         import pyarrow as pa
@@ -70,10 +70,10 @@ def read_feather(source: Input) -> Contents:
             table = feather.read_table(file)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(source, "Feather file", error) from None
-    return Contents(checked_frame(table, source))
+    return Table(checked_frame(table, source), source.name)
 
 
-def read_workbook(source: Input) -> Contents:
+def read_workbook(source: Input) -> Table:
     """Read the first sheet of an Excel workbook: its first row names the columns."""
     _refuse_other_archives(source)
     try:
@@ -96,7 +96,7 @@ def read_workbook(source: Input) -> Contents:
     only = f"only the first of {len(sheets)} sheets ({quoted(sheets[0])}) was read"
     # Sheets hold numbers that were typed as text, and words for true and false.
     frame = marked(_from_lines(lines), text=True)
-    return Contents(frame, (only,) if len(sheets) > 1 else ())
+    return Table(frame, source.name, (only,) if len(sheets) > 1 else ())
 
 
 def _refuse_other_archives(source: Input) -> None:
@@ -147,11 +147,11 @@ def _from_lines(lines: list[dict[int, Any]]) -> pd.DataFrame:
     return frame
 
 
-def read_stata(source: Input) -> Contents:
+def read_stata(source: Input) -> Table:
     """Read a Stata file; values with labels become the labels."""
     try:
         with source.open() as file:
-            return Contents(pd.read_stata(file))
+            return Table(pd.read_stata(file), source.name)
     except Exception as error:  # a damaged file breaks the parser in many ways
         raise unreadable(source, "Stata file", error) from None
 
@@ -167,13 +167,13 @@ def is_json(first_line: str) -> bool:
         return False
 
 
-def read_json(text: Iterator[str], source: Input) -> Contents:
+def read_json(text: Iterator[str], source: Input) -> Table:
     """Read JSON lines, one object a line, or one array of objects."""
     lines = enumerate(text, start=1)
     first = next((number, line) for number, line in lines if line.strip(_SPACE))
     if first[1].lstrip(_SPACE).startswith("["):
         whole = "".join([first[1], *(line for _, line in lines)])
-        return Contents(_framed(_array(whole, source), source))
+        return Table(_framed(_array(whole, source), source), source.name)
     records = []
     for number, line in chain([first], lines):
         if line.strip():
@@ -181,7 +181,7 @@ def read_json(text: Iterator[str], source: Input) -> Contents:
             if not isinstance(record, dict):
                 raise TableError(f"{source.quoted}, line {number}: not a JSON object")
             records.append(record)
-    return Contents(_framed(records, source))
+    return Table(_framed(records, source), source.name)
 
 
 def _framed(records: list[dict[str, Any]], source: Input) -> pd.DataFrame:

@@ -15,7 +15,6 @@ import numpy as np
 
 from hetrisk.columns import BoolArray, FloatArray
 from hetrisk.columns.dates import COMPACT, DATE_FORMATS, date_form
-from hetrisk.columns.names import names_kinds, names_things, says_code
 from hetrisk.tables import remedies
 from hetrisk.tables.category import OTHER, CategoryColumn, digest
 from hetrisk.tables.cells import CATEGORY, DATE, NUMBER, TEXT, TRUTH, Cells
@@ -53,6 +52,15 @@ _YEAR_NAME = re.compile(r"(^|[\W_])(years?|yr|jahr|ann[eé]e|anno|año)([\W_]|$)
 FEWEST_IDENTIFIED = 20  # rows in which numbers that differ are no accident
 FEWEST_CODES, MOST_CODES = 3, 50
 SENTINELS = frozenset({98.0, 99.0, 998.0, 999.0, 9999.0, -9.0, -99.0, -999.0})
+_CODE_NAME = re.compile(r"(^|[\W_])(zip|zipcode|postcode|postal|code)([\W_]|$)", re.I)
+# Whole numbers under such a name mostly stand for words, in an order that means nothing.
+_LIKELY_CODE = re.compile(
+    r"(^|[\W_])(mode|type|kind|class|category|cat|group|grp|cluster|species|brand|make|model|"
+    r"region|state|country|county|district|ward|site|sector|industry|ind|sic|naics|occupation|"
+    r"occ|race|ethnicity|religion|marital|status|method|treatment|arm|cohort|channel|segment|"
+    r"dept|department|shop|store|batch)([\W_0-9]|$)",
+    re.I,
+)
 _LEADING_ZERO = re.compile(r"0[0-9]+")
 # A column read as an unnamed index of a data frame written to CSV.
 _UNNAMED = re.compile(r"(Unnamed: [0-9]+|)$")
@@ -231,7 +239,7 @@ def _code(cells: Cells) -> Decision | None:
     _, levels = cells.levels()
     zeros = cells.is_text and any(_LEADING_ZERO.fullmatch(level) for level in levels)
     digits = all(level.isdigit() for level in levels)
-    if not digits or not (zeros or says_code(cells.name)):
+    if not digits or not (zeros or _CODE_NAME.search(cells.name)):
         return None
     decision, notes = _category(cells)
     why = "leading zeros" if zeros else "its name"
@@ -302,9 +310,6 @@ def _number_notes(cells: Cells, unread: int, strange: list[str]) -> list[Note]:
         notes += [Note(cells.name, text) for text in cells.reading.notation.described(levels)]
     if looks_like_a_code(cells):
         notes.append(Note(cells.name, "looks like a code:", remedies.category(cells.name)))
-    elif looks_like_an_identifier(cells):
-        text = f"{len(cells.distinct):,} whole numbers that look like names:"
-        notes.append(Note(cells.name, text, remedies.drop(cells.name)))
     return notes
 
 
@@ -313,20 +318,12 @@ def looks_like_a_code(cells: Cells) -> bool:
     distinct = cells.distinct
     if not FEWEST_CODES <= len(distinct) <= MOST_CODES or (distinct != np.rint(distinct)).any():
         return False
-    if names_kinds(cells.name):
+    if _LIKELY_CODE.search(cells.name):
         return True
     # 1, 2, 3, 9 is an ordinary count; 1, 2, 3, 99 has a value that means "unknown".
     ordinary = np.asarray([value for value in distinct if value not in SENTINELS])
     far = len(ordinary) < len(distinct) and len(ordinary) >= FEWEST_CODES
     return bool(far and np.abs(ordinary).max() <= MOST_CODES // 2)
-
-
-def looks_like_an_identifier(cells: Cells) -> bool:
-    """Whether whole numbers, too many to be categories, stand for persons or places."""
-    if not names_things(cells.name):
-        return False
-    whole = (cells.distinct == np.rint(cells.distinct)).all()
-    return bool(whole and len(cells.distinct) > MOST_CODES and cells.distinct[0] >= 0)
 
 
 def _gaps(cells: Cells, missing: BoolArray, fill: float) -> tuple[bool, list[Note]]:

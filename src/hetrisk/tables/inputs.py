@@ -93,17 +93,20 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Contents:
-    """What a reader found in an input.
+class Table:
+    """A table as read.
 
     Attributes
     ----------
-    frame : the cells.
-    notes : what was done that the owner should know, a clause each.
-    left_out : columns that are not part of the table, and why.
+    frame : the cells; where the file holds nothing but text, text that is marked so
+        (`hetrisk.tables.frames.marked`).
+    source : the file's name, without its folder.
+    notes : what the reader did that its owner should know, a clause each.
+    left_out : columns of some files that are not part of the table, and why.
     """
 
     frame: pd.DataFrame
+    source: str
     notes: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 

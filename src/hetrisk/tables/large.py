@@ -14,8 +14,8 @@ from hetrisk.columns.sampling import Hashes, chosen_rows, mixed
 from hetrisk.tables import parquet
 from hetrisk.tables.errors import TableError, quoted
 from hetrisk.tables.frames import marked
+from hetrisk.tables.inputs import Table
 from hetrisk.tables.parquet import left_outside
-from hetrisk.tables.reading import Table
 from hetrisk.tables.spooled import LargeTable, is_large_text, text_pieces
 
 if TYPE_CHECKING:

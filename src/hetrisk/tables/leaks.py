@@ -37,7 +37,7 @@ class Leak:
     Attributes
     ----------
     column : the column; several, joined by " + ", where they make the target up together.
-    kind : "copy", "line", "log", "range", "parts", "gaps" or "determines".
+    kind : "copy", "line", "log", "range", "parts" or "determines".
     sentence : what was seen, for a person to act on.
     """
 
@@ -61,9 +61,8 @@ def find_leaks(
     y : (n,) the target: numbers, or classes.
     target : its name.
     """
-    classes: np.ndarray = np.empty(0)
     if y.dtype.kind not in "fiu":
-        classes, y = np.unique(y, return_inverse=True)
+        _, y = np.unique(y, return_inverse=True)
         judge: Callable[..., Leak | None] = _of_classes
     elif len(np.unique(y)) >= FEWEST_VALUES:
         judge = _of_numbers
@@ -72,9 +71,7 @@ def find_leaks(
     leaks = []
     for name, values in zip(names, features, strict=True):
         seen: BoolArray = np.asarray(np.isfinite(values).all(axis=1))
-        leak = _of_gaps(name, seen, y, classes, target) if len(classes) else None
-        if leak is None and seen.sum() >= FEWEST_ROWS:
-            leak = judge(name, values[seen], y[seen], target)
+        leak = judge(name, values[seen], y[seen], target) if seen.sum() >= FEWEST_ROWS else None
         if leak is not None:
             leaks.append(leak)
     if not leaks and judge is _of_numbers:
@@ -206,20 +203,6 @@ def _neighbours(means: FloatArray) -> FloatArray:
     below = np.concatenate([means[1:2], means[:-1]])
     above = np.concatenate([means[1:], means[-2:-1]])
     return (below + above) / 2
-
-
-def _of_gaps(
-    name: str, seen: BoolArray, y: IntArray, classes: np.ndarray, target: str
-) -> Leak | None:
-    """Name a column that has values in the rows of one class alone: gaps give the others away."""
-    if min(seen.sum(), (~seen).sum()) < FEWEST_ROWS:
-        return None
-    for code, value in enumerate(classes):
-        wrong = float(np.mean(seen != (y == code)))
-        if wrong <= HARDLY_WRONG * min(np.mean(y == code), np.mean(y != code)):
-            words = f"has a value only where the target {quoted(target)} is {quoted(value)}"
-            return Leak(name, "gaps", _sentence(name, words))
-    return None
 
 
 def _of_classes(name: str, features: FloatArray, y: IntArray, target: str) -> Leak | None:

@@ -12,7 +12,7 @@ import pandas as pd
 from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError, needs, quoted
 from hetrisk.tables.inference import LeftOut
-from hetrisk.tables.inputs import Contents, Input, unreadable
+from hetrisk.tables.inputs import Input, Table, unreadable
 from hetrisk.tables.spool import spool_folder
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def left_outside(common: CommonSchema) -> tuple[LeftOut, ...]:
     return tuple(LeftOut(name, reason) for name, reason in common.outside.items())
 
 
-def read_parquet(source: Input) -> Contents:
+def read_parquet(source: Input) -> Table:
     """Read Parquet whole: a file, a folder, or what came through a pipe."""
     if source.path is None:
         with spool_folder() as folder:
@@ -121,7 +121,7 @@ def read_parquet(source: Input) -> Contents:
         raise TableError(f"the files of {source.quoted} have no column in common")
     total = sum(part.n_rows for part in parts)
     frame = rows_at(parts, common, np.arange(total), inputs.memory_limit())
-    return Contents(frame, left_out=left_outside(common))
+    return Table(frame, source.name, left_out=left_outside(common))
 
 
 def rows_at(

@@ -6,7 +6,7 @@ Text is read as text, with no guess at types (see `hetrisk.tables.inference`).
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import replace
 
 import pandas as pd
 
@@ -14,8 +14,7 @@ from hetrisk.tables import inputs
 from hetrisk.tables.errors import TableError
 from hetrisk.tables.formats import read_json, reader_of
 from hetrisk.tables.frames import marked
-from hetrisk.tables.inference import LeftOut
-from hetrisk.tables.inputs import Contents, Input, input_of
+from hetrisk.tables.inputs import Input, Table, input_of
 from hetrisk.tables.parquet import read_parquet
 from hetrisk.tables.text import (
     begins_as_json,
@@ -26,25 +25,6 @@ from hetrisk.tables.text import (
     opened,
     refuse_duplicates,
 )
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table as read.
-
-    Attributes
-    ----------
-    frame : the cells; where the file holds nothing but text, text that is marked so
-        (`hetrisk.tables.frames.marked`).
-    source : the file's name, without its folder.
-    notes : what the reader did that its owner should know, a clause each.
-    left_out : columns of some files that are not part of the table, and why.
-    """
-
-    frame: pd.DataFrame
-    source: str
-    notes: tuple[str, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
 
 
 def read_table(
@@ -86,13 +66,12 @@ def _read_text(source: Input, encoding: str, delimiter: str | None) -> Table:
             return _checked(read_json(text, source), source)
     layout = layout_of(source, encoding, delimiter)
     frame = next(frames(source, layout), pd.DataFrame(columns=list(layout.names)))
-    return _checked(Contents(marked(frame, text=True), layout.notes), source)
+    return _checked(Table(marked(frame, text=True), source.name, layout.notes), source)
 
 
-def _checked(found: Contents, source: Input) -> Table:
+def _checked(found: Table, source: Input) -> Table:
     names = [str(name) for name in found.frame.columns]
     refuse_duplicates(names, source)
     if len(found.frame) == 0:
         raise TableError(f"{source.quoted} has column names but no rows")
-    notes = (*found.notes, *header_notes(names))
-    return Table(found.frame, source.name, notes, found.left_out)
+    return replace(found, notes=(*found.notes, *header_notes(names)))

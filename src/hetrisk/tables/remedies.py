@@ -36,8 +36,3 @@ def category(name: str) -> Remedy:
 def number(name: str) -> Remedy:
     """Take a column as numbers."""
     return Remedy(f"number=[{shown(name)!r}]", f"--number {shown(name)}")
-
-
-def drop(name: str) -> Remedy:
-    """Leave a column out."""
-    return Remedy(f"drop(columns=[{shown(name)!r}])", f"--drop {shown(name)}")

@@ -16,7 +16,7 @@ import pandas as pd
 from hetrisk.columns import BoolArray
 from hetrisk.columns.dates import MISSING_IN_TARGET
 from hetrisk.tables import remedies
-from hetrisk.tables.cells import Cells, cells_of
+from hetrisk.tables.cells import Cells, cells_of, shown_decimal
 from hetrisk.tables.columns import Note
 from hetrisk.tables.errors import TableError, counted, listed, quoted
 from hetrisk.tables.notation import PLAIN, Notation
@@ -97,7 +97,7 @@ def read_target(
     if cells is None:
         raise TableError(f"the target {quoted(name)} does not hold single values")
     if cells.reading.open and decimal is None:
-        cells = _told_by_the_table(cells, frame)
+        cells = cells.with_decimal(shown_decimal(frame))
     if cells.missing.all():
         raise TableError(f"every value of the target {quoted(name)} is missing")
     if cells.reading.trouble and task != CLASSIFICATION:
@@ -117,16 +117,6 @@ def read_target(
         gone = counted(int((~known).sum()), "row")
         notes.append(Note(name, f"{gone} without a value left out: it is the target"))
     return Target(name, chosen, reason, values, known, tuple(notes), cells.reading.notation)
-
-
-def _told_by_the_table(cells: Cells, frame: pd.DataFrame) -> Cells:
-    """Let other columns say the decimal mark, if those that show one agree."""
-    marks = set()
-    for position, label in enumerate(frame.columns):
-        other = None if str(label) == cells.name else cells_of(label, frame.iloc[:, position])
-        if other is not None and other.reading.proven:
-            marks.add(other.reading.notation.decimal)
-    return cells.with_decimal(marks.pop()) if len(marks) == 1 else cells
 
 
 def _infer_task(cells: Cells) -> tuple[str, str]:
