@@ -83,7 +83,7 @@ REFUSED = {
     "reach below zero": (lambda: fit(reach=-1), r"'reach' .* in the range \[0.0, inf\). Got -1"),
     "reach without end": (lambda: fit(reach=np.inf), r"'reach' .* \[0.0, inf\). Got inf"),
     "gap below zero": (lambda: fit(gap=-1), r"'gap' .* \[0, inf\). Got -1"),
-    "a target of words": (lambda: fit(y=LABELS), "y must hold numbers.*'(no|yes)'.*Classifier"),
+    "a target of words": (lambda: fit(y=LABELS), "y must hold numbers.*'(no|yes)'.*classifiers"),
     "a target with holes": (
         lambda: fit(y=np.where(AT == 3, np.nan, Y)),
         "y contains NaN or infinity: row 3 holds nan",
@@ -92,10 +92,13 @@ REFUSED = {
     "no target": (lambda: fit(y=None), "requires y to be passed"),
     "one class": (
         lambda: fit(kind=BacktestClassifier, y=np.full(N, "a")),
-        "only one class is present: y holds 'a' in every row",
+        r"at least two classes; got one class, \['a'\]",
     ),
-    "negative weights": (lambda: fit(weight=-np.ones(N)), "must be finite and not negative"),
-    "no weight": (lambda: fit(weight=np.zeros(N)), "positive entry; got all zeros"),
+    "negative weights": (
+        lambda: fit(weight=-np.ones(N)),
+        "Negative values in data passed to `sample_weight`",
+    ),
+    "no weight": (lambda: fit(weight=np.zeros(N)), "at least one non-zero number"),
     "one row of weight": (lambda: fit(weight=(AT == 3) * 1.0), "at least 2 rows .* got 1 sample"),
     "numbers too large": (
         lambda: fit(y=1e200 * Y),
@@ -136,7 +139,7 @@ REFUSED = {
     ),
     "adapt without weight": (
         lambda: MODEL.adapt(X.iloc[:9], Y[:9], sample_weight=np.zeros(9)),
-        "positive entry; got all zeros",
+        "at least one non-zero number",
     ),
     "adapt with a new class": (
         lambda: CLASSIFIER.adapt(X.iloc[:9], np.full(9, "maybe")),

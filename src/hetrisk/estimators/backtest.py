@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hetrisk.blocks import Blocks
@@ -28,8 +27,9 @@ from hetrisk.core.backtest.prepare import Prepared, prepare
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.predictor import Inputs
 from hetrisk.estimators.candidates import EstimatorPart, candidates_for, plain_alone
+from hetrisk.estimators.inputs import as_labels, as_numbers, as_weights, check_classes
 from hetrisk.estimators.running import runner
-from hetrisk.estimators.sheet import Sheet, check_weight
+from hetrisk.estimators.sheet import Sheet
 
 __all__ = ["BacktestClassifier", "BacktestRegressor", "TooFewEnvironmentsWarning"]
 
@@ -85,7 +85,7 @@ class _Backtest(BaseEstimator, ABC):
             the others, or `hetrisk.blocks.Blocks` that hold them aside (then y stays None).
         y : (n,) target.
         sample_weight : (n,) non-negative weights. A weight counts rows: a row of weight 2 is two
-            rows. Weights whose mean is below one are scaled to a mean of one.
+            rows. Weights that sum to less than the rows that have one are scaled to a mean of one.
         """
         if not np.isfinite(self.reach):
             raise ValueError(f"reach must be finite; got {self.reach!r}.")
@@ -93,7 +93,7 @@ class _Backtest(BaseEstimator, ABC):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        self._sheet = Sheet.of(self, X, self.time, self.environment)
+        self._sheet = Sheet.of(X, self.time, self.environment)
         source, self.n_rows_ = self._sheet.source(self, X, y, sample_weight)
         sheet = self._sheet
         self.n_features_in_ = sheet.n_columns
@@ -207,9 +207,9 @@ class _Backtest(BaseEstimator, ABC):
                 f"adapt needs at least {LEAST_ROWS} labelled rows of the new environment; "
                 f"got {len(rows)}."
             )
-        weight = check_weight(sample_weight, len(codes))
-        if not (weight > 0).any():
-            raise ValueError("sample_weight must have a positive entry; got all zeros.")
+        weight = np.ones(len(codes))
+        if sample_weight is not None:
+            weight = as_weights(sample_weight, codes[:, None])
         moved, told = adapt(self._predictor, self._drift, rows, codes, weight)
         again = copy(self)
         again._predictor, again.adaptation_ = moved, told
@@ -297,18 +297,7 @@ class BacktestRegressor(RegressorMixin, _Backtest):
         return 1
 
     def _codes(self, y: Any) -> FloatArray:
-        y = column_or_1d(y, warn=True)
-        try:
-            numbers = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"y must hold numbers; got {y.dtype} such as {str(y[0])!r}. For labels use "
-                "BacktestClassifier."
-            ) from error
-        if not np.isfinite(numbers).all():
-            bad = int(np.flatnonzero(~np.isfinite(numbers))[0])
-            raise ValueError(f"y contains NaN or infinity: row {bad} holds {numbers[bad]}.")
-        return numbers
+        return as_numbers(y)
 
     def _encoded(self, blocks: Blocks) -> Blocks:
         return blocks
@@ -372,20 +361,12 @@ class BacktestClassifier(ClassifierMixin, _Backtest):
         return max(len(self.classes_), 2)
 
     def _codes(self, y: Any) -> FloatArray:
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "Classifier can't train when only one class is present: y holds "
-                f"{str(self.classes_[0])!r} in every row."
-            )
+        classes, codes = np.unique(as_labels(y), return_inverse=True)
+        self.classes_ = check_classes(classes)
         return codes.astype(np.float64)
 
     def _encoded(self, blocks: Blocks) -> Blocks:
-        self.classes_ = blocks.labels()
-        if len(self.classes_) < 2:
-            raise ValueError("Classifier can't train when only one class is present in the blocks.")
+        self.classes_ = check_classes(blocks.labels())
         return blocks.encoded(self.classes_)
 
     def predict_proba(self, X: Any) -> FloatArray:

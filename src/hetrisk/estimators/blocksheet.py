@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ MOST_LEVELS = 10_000  # environments that are told apart
 class BlockSheet(Sheet):
     """Blocks whose features are numbers: see `Sheet`."""
 
+    _numbers: FloatArray | None = None  # environments, where they are numbers
+
     def source(self, model: Any, X: Blocks, y: Any, sample_weight: Any) -> tuple[Any, int]:
         if y is not None or sample_weight is not None:
             raise ValueError(
@@ -31,27 +34,10 @@ class BlockSheet(Sheet):
         self.feature_names = X.feature_names
         self.columns = X.feature_names or tuple(f"x{j}" for j in range(X.n_features))
         if self._time is not None:
-            column = self._side(X, self._time, "time")
-            if column.kind == "category":
-                raise ValueError(
-                    f"time column {column.name!r} must hold dates or numbers; it holds words "
-                    f"such as {column.levels[:3]}."
-                )
-            self.time_name = column.name
-            kind = DATE if column.kind == "date" else NUMBER
-            self.time_column = X.time_rule or TimeColumn(np.zeros(0), column.name, kind)
-        view = self._view(X)
-        if self._time is not None:
-            missing = X.sum(_Missing(view.time))
-            if missing:
-                raise ValueError(
-                    f"time column {self.time_name!r} must say when for every row; it is missing in "
-                    f"{int(missing)} of {X.n_rows}."
-                )
+            self._learn_time(X)
         if self._environment is not None:
-            self._learn_levels(X, view)
-            view = self._view(X)
-        return model._encoded(X).viewed(view), X.n_rows
+            self._learn_levels(X)
+        return model._encoded(X).viewed(self._view(X)), X.n_rows
 
     def inputs(self, model: Any, X: Any, needs_time: bool) -> Inputs:
         """Rows in memory: an array of the features, without time or environment."""
@@ -72,7 +58,10 @@ class BlockSheet(Sheet):
             raise ValueError(
                 f"X has {X.n_features} features, but the model is expecting {self.n_columns}."
             )
-        return X.collect(_Predict(self._view(X), predictor, str(self.time_name)))
+        view = self._view(X)
+        return X.collect(
+            partial(_predicted, view=view, predictor=predictor, name=str(self.time_name))
+        )
 
     def _side(self, X: Blocks, name: Any, what: str) -> SideColumn:
         columns = X.side_columns
@@ -84,107 +73,117 @@ class BlockSheet(Sheet):
             f"got {name!r}."
         )
 
-    def _view(self, X: Blocks) -> _View:
-        """Where time and environment stand in these blocks, and what their codes mean here."""
-        time, level, codes = -1, -1, np.zeros(0)
-        if self._time is not None and self.time_name in [c.name for c in X.side_columns]:
-            time = self._side(X, self.time_name, "time").position
-        shares = False
-        if self._environment is not None:
-            place = {name: k for k, name in enumerate(self.levels)}
-            self.environment_name = str(self._environment)
-            if X.environment_name == self._environment and X.environment_labels is not None:
-                names, shares = [str(v) for v in X.environment_labels], True
-            else:
-                side = [c for c in X.side_columns if c.name == self._environment]
-                if not side and self.levels:
-                    return _View(time, -1, codes, False, -1)
-                column = side[0] if side else self._side(X, self._environment, "environment")
-                level, names = column.position, list(column.levels)
-                if column.kind != "category":
-                    numbers = np.array(self._numbers)
-                    missing = place.get(MISSING, -1)
-                    return _View(time, level, numbers, False, len(numbers), missing)
-            codes = np.array([place.get(v, -1) for v in names], dtype=np.float64)
-            return _View(time, level, codes, shares, -1, place.get(MISSING, -1))
-        return _View(time, level, codes, shares, -1)
+    def _learn_time(self, X: Blocks) -> None:
+        column = self._side(X, self._time, "time")
+        if column.kind == "category":
+            raise ValueError(
+                f"time column {column.name!r} must hold dates or numbers; it holds words "
+                f"such as {column.levels[:3]}."
+            )
+        self.time_name = column.name
+        kind = DATE if column.kind == "date" else NUMBER
+        self.time_column = X.time_rule or TimeColumn(np.zeros(0), column.name, kind)
+        missing = X.sum(partial(_n_missing, position=column.position))
+        if missing:
+            raise ValueError(
+                f"time column {self.time_name!r} must say when for every row; it is missing in "
+                f"{missing} of {X.n_rows}."
+            )
 
-    _numbers: tuple[float, ...] = ()
-
-    def _learn_levels(self, X: Blocks, view: _View) -> None:
+    def _learn_levels(self, X: Blocks) -> None:
         """Names of the environments, sorted."""
-        if view.numeric >= 0:
-            found = X.sum(_Distinct(view.level)).value
-            if len(found) > MOST_LEVELS:
-                raise ValueError(
-                    f"environment column {self._environment!r} has more than {MOST_LEVELS} values."
-                )
-            self._numbers = tuple(found.tolist())
-            names = [str(int(v)) if v.is_integer() else str(v) for v in found.tolist()]
-            missing = X.sum(_Missing(view.level)) > 0
-            self.levels = (*names, MISSING) if missing else tuple(names)
-            return
-        if view.shares:
-            labels = () if X.environment_labels is None else X.environment_labels
-            self.levels = tuple(str(v) for v in labels)
+        self.environment_name = str(self._environment)
+        if self._carried(X):
+            self.levels = tuple(str(v) for v in X.environment_labels)  # type: ignore[union-attr]
             return
         column = self._side(X, self._environment, "environment")
-        self.levels = column.levels + ((MISSING,) if column.missing or column.further else ())
+        if column.kind == "category":
+            self.levels = column.levels + ((MISSING,) if column.missing or column.further else ())
+            return
+        self._numbers = X.sum(partial(_distinct, position=column.position)).value
+        if len(self._numbers) > MOST_LEVELS:
+            raise ValueError(
+                f"environment column {self._environment!r} has more than {MOST_LEVELS} values."
+            )
+        spelled = [str(int(v)) if v.is_integer() else str(v) for v in self._numbers.tolist()]
+        missing = X.sum(partial(_n_missing, position=column.position))
+        self.levels = (*spelled, MISSING) if missing else tuple(spelled)
+
+    def _carried(self, X: Blocks) -> bool:
+        """Whether the environments are what the rows of these blocks carry as such."""
+        return X.environment_name == self._environment and X.environment_labels is not None
+
+    def _view(self, X: Blocks) -> _View:
+        """Where time and environment stand in these blocks, and what is held there means."""
+        sides = {column.name: column for column in X.side_columns}
+        time = None if self.time_name not in sides else sides[self.time_name].position
+        level: int | None = None
+        names: tuple[Any, ...] = ()
+        values = np.zeros(0)
+        carried = self._environment is not None and self._carried(X)
+        held = [c for c in X.side_columns if self._environment in (c.name, c.position)]
+        if carried:
+            names = tuple(X.environment_labels)  # type: ignore[arg-type]
+            values = np.arange(float(len(names)))
+        elif held and held[0].kind == "category":
+            level, names = held[0].position, (MISSING, *held[0].levels)
+            values = np.arange(-1.0, len(held[0].levels))
+        elif held and self._numbers is not None:
+            level, names, values = held[0].position, self.levels, self._numbers
+        place = {name: float(k) for k, name in enumerate(self.levels)}
+        codes = [place.get(str(name), -1.0) for name in names[: len(values)]]
+        values, code = np.append(values, np.inf), np.array([*codes, -1.0])
+        return _View(time, level, carried, values, code, place.get(MISSING, -1.0))
 
 
 @dataclass(frozen=True)
 class _View:
-    """Block to the same block with ``aside`` = (time, code of the environment)."""
+    """Block to the same block with ``aside`` = (time, code of the environment).
 
-    time: int
-    level: int
+    Attributes
+    ----------
+    time, level : positions of the two among what is held aside, None for none.
+    carried : whether environments are those that the rows carry as such.
+    values, codes : what is held there, sorted, infinity last, and the codes these mean; what is
+        not among them is new, -1.
+    missing : the code of what is missing.
+    """
+
+    time: int | None
+    level: int | None
+    carried: bool
+    values: FloatArray
     codes: FloatArray
-    shares: bool
-    numeric: int
-    missing: float = -1.0
+    missing: float
 
     def __call__(self, rows: Rows) -> Rows:
         aside = np.full((len(rows), 2), np.nan)
-        if self.time >= 0 and rows.aside is not None:
+        if self.time is not None and rows.aside is not None:
             aside[:, 0] = rows.aside[:, self.time]
-        if self.shares and rows.environments is not None:
-            aside[:, 1] = self.codes[rows.environments.argmax(axis=1)]
-        elif self.level >= 0 and rows.aside is not None:
+        given = None
+        if self.level is not None and rows.aside is not None:
             given = rows.aside[:, self.level]
-            held = ~np.isnan(given)
-            if self.numeric >= 0:
-                at = np.minimum(np.searchsorted(self.codes, given), max(self.numeric - 1, 0))
-                same = held & (self.numeric > 0) & (self.codes[at] == given)
-                aside[:, 1] = np.where(same, at, np.where(held, -1.0, self.missing))
-            else:
-                found = np.where(held & (given >= 0), np.nan_to_num(given), 0).astype(np.int64)
-                known = held & (given >= 0)
-                aside[:, 1] = np.where(known, self.codes[found], self.missing)
+        elif self.carried and rows.environments is not None:
+            given = rows.environments.argmax(axis=1).astype(np.float64)
+        if given is not None:
+            at = np.minimum(np.searchsorted(self.values, given), len(self.values) - 1)
+            code = np.where(self.values[at] == given, self.codes[at], -1.0)
+            aside[:, 1] = np.where(np.isnan(given), self.missing, code)
         return replace(rows, aside=aside, environments=None)
 
 
-@dataclass(frozen=True)
-class _Predict:
-    view: _View
-    predictor: Predictor
-    name: str
-
-    def __call__(self, rows: Rows) -> FloatArray:
-        aside = self.view(rows).aside
-        assert aside is not None
-        time = None if self.view.time < 0 else aside[:, 0]
-        if time is not None:
-            check_time(time, self.name, self.predictor.needs_time)
-        level = np.nan_to_num(aside[:, 1], nan=-1.0).astype(np.int64)
-        return self.predictor.predict(Inputs(rows.X, time, level))
+def _predicted(rows: Rows, view: _View, predictor: Predictor, name: str) -> FloatArray:
+    aside = view(rows).aside
+    assert aside is not None
+    time = None if view.time is None else aside[:, 0]
+    if time is not None:
+        check_time(time, name, predictor.needs_time)
+    level = np.nan_to_num(aside[:, 1], nan=-1.0).astype(np.int64)
+    return predictor.predict(Inputs(rows.X, time, level))
 
 
-@dataclass(frozen=True)
-class _Missing:
-    position: int
-
-    def __call__(self, rows: Rows) -> float:
-        return 0.0 if rows.aside is None else float(np.isnan(rows.aside[:, self.position]).sum())
+def _n_missing(rows: Rows, position: int) -> int:
+    return 0 if rows.aside is None else int(np.isnan(rows.aside[:, position]).sum())
 
 
 @dataclass(frozen=True)
@@ -197,10 +196,6 @@ class _Values:
         return _Values(np.union1d(self.value, other.value))
 
 
-@dataclass(frozen=True)
-class _Distinct:
-    position: int
-
-    def __call__(self, rows: Rows) -> _Values:
-        given = np.zeros(0) if rows.aside is None else rows.aside[:, self.position]
-        return _Values(np.unique(given[~np.isnan(given)]))
+def _distinct(rows: Rows, position: int) -> _Values:
+    given = np.zeros(0) if rows.aside is None else rows.aside[:, position]
+    return _Values(np.unique(given[~np.isnan(given)]))

@@ -88,15 +88,15 @@ def as_blocks(
         ensure_all_finite=False,
     )
     _refuse_infinite(estimator, X)
-    y = _labels(y) if labels else _numbers(y)
+    y = as_labels(y) if labels else as_numbers(y)
     check_consistent_length(X, y)
     weight = None
     if sample_weight is not None:
-        weight = _weights(sample_weight, X)
+        weight = as_weights(sample_weight, X)
     return ArrayBlocks(X, y, weight, environments)
 
 
-def _weights(given: Any, X: np.ndarray) -> FloatArray:
+def as_weights(given: Any, X: Any) -> FloatArray:
     """(n,) weights of rows in memory, checked, as counts."""
     weight: FloatArray = _check_sample_weight(given, X, dtype=np.float64, ensure_non_negative=True)
     return as_counts(weight)
@@ -106,7 +106,7 @@ def _scaled(source: Blocks) -> Blocks:
     """Rows whose weights count rows; blocks out of core have seen to that themselves."""
     if not isinstance(source, ArrayBlocks) or source.weight is None:
         return source
-    weight = _weights(source.weight, source.X)
+    weight = as_weights(source.weight, source.X)
     if weight is source.weight:
         return source
     other = copy(source)
@@ -148,22 +148,28 @@ def _total(rows: Rows) -> float:
         return float(rows.X.sum())
 
 
-def _numbers(y: Any) -> np.ndarray:
+def as_numbers(y: Any) -> FloatArray:
+    """(n,) a target of finite numbers."""
     y = column_or_1d(y, warn=True)
     if y.dtype.kind in "OUS":
         try:
             y = y.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"y must hold numbers; got values such as {str(y[0])!r}.") from error
+            raise ValueError(
+                f"y must hold numbers; got values such as {str(y[0])!r}. For labels there are "
+                "classifiers."
+            ) from error
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers.")
-    numbers: np.ndarray = np.asarray(y, dtype=np.float64)
+    numbers: FloatArray = np.asarray(y, dtype=np.float64)
     if not np.isfinite(numbers).all():
-        raise ValueError("Input y contains NaN or infinity; y must be finite.")
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise ValueError(f"Input y contains NaN or infinity: row {row} holds {numbers[row]}.")
     return numbers
 
 
-def _labels(y: Any) -> np.ndarray:
+def as_labels(y: Any) -> np.ndarray:
+    """(n,) a target of labels of one kind, none missing."""
     labels: np.ndarray = np.asarray(column_or_1d(y, warn=True))
     missing = np.flatnonzero(pd.isna(labels))
     if len(missing) or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
@@ -173,6 +179,13 @@ def _labels(y: Any) -> np.ndarray:
     labels = _of_one_type(labels)
     check_classification_targets(labels)
     return labels
+
+
+def check_classes(classes: np.ndarray) -> np.ndarray:
+    """Return the classes of a target, at least two."""
+    if len(classes) < 2:
+        raise ValueError(f"y must hold at least two classes; got one class, {classes.tolist()}.")
+    return classes
 
 
 def _of_one_type(labels: np.ndarray) -> np.ndarray:
