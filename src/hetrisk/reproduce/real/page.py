@@ -205,7 +205,8 @@ def _harm_and_help(real: pd.DataFrame, path: Path) -> None:
             va="center",
             arrowprops={"arrowstyle": "-", "lw": 0.4, "color": OTHERS, "relpos": (0, 0.5)},
         )
-    axes.set(xlabel="tables harmed, %", ylabel="tables helped, %", xlim=(-3, 110))
+    axes.set(xlabel="tables harmed, %", ylabel="tables helped, %")
+    axes.set(xlim=(-3, 110), ylim=(-3, 3 + max(at for _, at in labels)))
     figure.savefig(path, dpi=150)
 
 
