@@ -186,7 +186,7 @@ class HRMRegressor(LinearRegressor, _HRM):
         in the paper; "auto" compares whole runs (see the notes).
     gate_penalty : float or "auto", default="auto"
         Price alpha of an open gate, in shares of the variance of y; "auto" is 0.003, and at most a
-        fifth of what least squares on all columns leaves.
+        twentieth of what least squares on all columns leaves.
     gate_noise : float, default=0.1
         Standard deviation sigma of the gates.
     penalty : {"trace", "masked"}, default="trace"

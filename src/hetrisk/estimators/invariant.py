@@ -123,7 +123,7 @@ class InvariantRegressor(LinearRegressor, _Invariant):
     invariance_penalty : strength lambda of the penalty on gradients that differ between
         environments, on standardised data; ``"auto"`` chooses it from the environments.
     gate_penalty : price alpha of an open gate, in shares of the variance of y; ``"auto"`` is 0.003,
-        and at most a fifth of what least squares on all columns leaves.
+        and at most a twentieth of what least squares on all columns leaves.
     gate_noise : standard deviation of the stochastic gates.
     penalty : ``"trace"``: trace of the variance of the gradient; ``"masked"``: its squared norm
         on the open gates, the paper's form for linear models.

@@ -46,7 +46,7 @@ def test_runs_start_from_all_columns_and_from_the_most_useful_ones(rows):
     assert found.scores[found.run][found.round] == best
 
 
-def test_what_is_asked_at_the_end_only_leaves(rows):
+def test_columns_only_leave_at_the_end(rows):
     found = run(rows, LoopSettings())
     chosen = found.runs[found.run].rounds[found.round].fit.support
     assert not (found.answer.fit.support & ~chosen).any()
@@ -64,3 +64,12 @@ def test_gates_of_a_group_move_together(rows):
     groups = np.array([0, 0, 1, 1, 1, 2, 2, 3, 3, 3])
     found = joint_loop(rows, Gaussian(), groups, FIXED)
     assert found.answer.fit.support.shape == (4,)
+
+
+def test_effects_that_look_stable_leave_in_environments_of_their_own():
+    X, y, _ = load_task("anti_causal", seed=80003, n_phi=5, n_psi=5).train
+    rows = ArrayBlocks((X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std())
+    found = run(rows, LoopSettings())
+    chosen = found.runs[found.run].rounds[found.round].fit.support
+    assert chosen[5:].any()
+    np.testing.assert_array_equal(found.answer.fit.support, np.arange(10) < 5)

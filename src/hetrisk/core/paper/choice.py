@@ -14,7 +14,7 @@ from hetrisk.core.paper.solve import GateFit, fit_gates
 from hetrisk.core.paper.transfer import carry_over, unexplained
 
 PRICE = 0.003  # alpha, in shares of the variance of the target,
-LEFT = 0.19  # but at most this share of what all columns together leave of it
+LEFT = 0.05  # but at most this share of what all columns together leave of it
 # Values of lambda that are tried; "masked" squares variances, which are below one.
 INVARIANCE: Budget[dict[str, tuple[float, ...]]] = {
     "trace": (1.0, 3.0, 10.0, 30.0),

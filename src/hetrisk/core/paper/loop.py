@@ -10,9 +10,8 @@ runs are made for a few values, from Psi = X and from each of the most useful co
 clustering on X may read its environments the wrong way round, y follows phi here and v there; one
 on v cannot). The selections of all rounds of all runs are then compared once, in the environments
 of all (`hetrisk.core.paper.transfer`), and the best is the answer: a further iteration cannot
-hurt. Last, a column that makes little difference in all these environments together is asked in
-those that it alone makes: a weak effect of y is next to stable in any other, and does not carry
-over in these.
+hurt. Last, each column that stays is compared, with and without it, in the environments that it
+alone makes: a weak effect of y is next to stable in any other, and does not carry over in these.
 A single round, HRM-s, has the first clustering only.
 """
 
@@ -35,12 +34,11 @@ from hetrisk.core.paper.choice import INVARIANCE, gate_price
 from hetrisk.core.paper.invariance import InvarianceProblem
 from hetrisk.core.paper.prediction import environment_problem
 from hetrisk.core.paper.solve import GateFit, fit_at, fit_gates
-from hetrisk.core.paper.transfer import carry_over, contested, target_moments, usefulness
+from hetrisk.core.paper.transfer import carry_over, target_moments, usefulness
 
 ENVIRONMENTS = 2  # K, where it is left open
 STARTS: Budget[int] = 10  # columns that are a start of their own
-ASKED = 4  # environments that a column alone makes, when it is asked whether it carries over,
-TIE = 1.1  # which is where without it the score is at most so many times as large
+ALONE: Budget[tuple[int, ...]] = (2, 3, 4)  # environments that a column alone makes
 FEW: Budget[slice] = slice(None, None, 2)  # of the lambdas, that these are run under
 OPEN = 0.999  # expected gate that leaves nothing of its feature to cluster on
 ASSIGNMENTS = ("soft", "hard")
@@ -133,7 +131,7 @@ class LoopResult:
     runs : every run under a lambda and from a start of its own.
     scores : of every round of every run, what carries over (smaller is better).
     run, round : where the answer comes from.
-    answer : that round, or one more without the gates that were shut when asked alone.
+    answer : that round, or one more without the gates that did not last.
     """
 
     runs: tuple[Run, ...]
@@ -178,7 +176,7 @@ def joint_loop(
     answer = runs[best].rounds[at]
     # 4. Each column that stays, in the environments that it alone makes.
     if settings.max_rounds > 1 and family.shows_mixtures:
-        mask = loop.asked(answer.fit.support, pool)
+        mask = loop.lasting(answer.fit.support)
         if not np.array_equal(mask, answer.fit.support):
             answer = loop.turn(mask[groups].astype(float), answer.problem.invariance, mask)
     return LoopResult(runs, scores, best, at, answer)
@@ -254,26 +252,26 @@ class _Loop:
         fit = fit_gates(problem) if mask is None else fit_at(problem, mask)
         return Round(partition, log_likelihood, environments, problem, fit)
 
-    def asked(self, support: BoolArray, pool: list[Moments]) -> BoolArray:
+    def lasting(self, support: BoolArray) -> BoolArray:
         """(G,) gates without those that do not carry over in environments of their own making."""
+        pools = {int(g): self._made_by(int(g)) for g in np.flatnonzero(support)}
         while support.sum() > 1:
-            gates = np.flatnonzero(support)
-            without = support & ~np.eye(len(support), dtype=bool)[gates]
-            columns = np.vstack([support, without])[:, self.groups]
-            scores = carry_over(pool, columns, self.price)
-            nearly = gates[scores[1:] <= TIE * scores[0]]
-            ratios = [
-                contested(self._of_its_own(int(g)), columns[0], self.groups == g) for g in nearly
-            ]
-            if min(ratios, default=1.0) >= 1.0:
+            worse = {}
+            for gate in np.flatnonzero(support):
+                both = np.vstack([support, support & (np.arange(len(support)) != gate)])
+                kept, left = carry_over(pools[int(gate)], both[:, self.groups], self.price)
+                worse[int(gate)] = kept / left
+            worst = max(worse, key=lambda gate: worse[gate])
+            if worse[worst] <= 1.0:
                 break
-            support = support & (np.arange(len(support)) != nearly[int(np.argmin(ratios))])
+            support = support & (np.arange(len(support)) != worst)
         return support
 
-    def _of_its_own(self, gate: int) -> Moments:
+    def _made_by(self, gate: int) -> list[Moments]:
         """Moments of the environments that y makes on the columns of one gate alone."""
-        mixture, _ = self.mixture(ASKED, (self.groups != gate).astype(float))
-        return target_moments(self.rows, self.family, mixture)
+        closed = (self.groups != gate).astype(float)
+        found = [self.mixture(n_environments, closed)[0] for n_environments in ALONE]
+        return [target_moments(self.rows, self.family, mixture) for mixture in found]
 
 
 def _run(loop: _Loop, plan: tuple[int | None, float]) -> Run:

@@ -2,19 +2,16 @@
 
 A run of the loop measures itself in environments of its own making, so objectives of two runs do
 not compare. What they share are the rows. With the partitions P that all runs have found, a set of
-columns S is judged by the paper's objective with regret in place of the variance of gradients,
+columns S is judged by the error in environments that the fit has not seen,
 
-    X_p(S)   = own_p(S) + REACH regret_p(S) + alpha |S|
-    own_p    = mean over environments e of p, by their rows, of the squared error in e of a fit in e
-    regret_p = mean over e, each counted alike, of how much more a fit without e errs in e,
+    X_p(S) = mean over environments e of p, each counted alike, of the squared error in e of least
+             squares on S without the rows of e, in shares of the target's variance, + alpha |S|.
 
-as shares of the variance of the target, corrected for the weights that are fitted (Akaike's final
-prediction error, 1 + 2 df / n). Its score is the mean over P of X_p(S) over the least X_p of any
-selection: a partition that disturbs every selection alike says little, however large its losses.
+Its score is the mean over P of X_p(S) over the least X_p of any selection: a partition that
+disturbs every selection alike says little, however large its losses.
 
-Regret is the paper's cross mutual information (Assumption 4.1): what a column tells within an
-environment, less what it tells across. A column that follows y otherwise elsewhere has regret in
-every partition that shows it; one that does not has none.
+It is the paper's cross mutual information (Assumption 4.1): what a column tells across
+environments. A column that follows y otherwise elsewhere misleads in every partition that shows it.
 
 Labels are numbers here, one indicator a class: least squares on them is enough to compare by, and
 its error stays bounded where a log loss told by its second derivatives would not.
@@ -35,7 +32,6 @@ from hetrisk.core.numerics.named_numbers import Constant
 from hetrisk.core.numerics.partition import Partition, membership
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 
-REACH = 2.0  # regret counts so many times: 1.5 to 4 choose alike on simulated tables
 DIGITS: Constant[int] = 7
 
 
@@ -51,11 +47,6 @@ def carry_over(pool: Sequence[Moments], columns: BoolArray, price: float) -> Flo
     # Rounded, so that of equals the first is taken wherever scores are compared.
     scores: FloatArray = (losses / losses.min(axis=0)).mean(axis=1).round(DIGITS)
     return scores
-
-
-def contested(m: Moments, columns: BoolArray, leaving: BoolArray) -> float:
-    """Loss (without price) when some columns leave over that when they stay: below 1, they do."""
-    return _partition_loss(m, columns & ~leaving) / max(_partition_loss(m, columns), FLAT)
 
 
 def usefulness(m: Moments, d: int) -> FloatArray:
@@ -85,20 +76,15 @@ def _pass(rows: Rows, family: Family, partition: Partition | None) -> Moments:
 
 
 def _partition_loss(m: Moments, columns: BoolArray) -> float:
-    d, weight = len(columns), m.weight
-    raw = _products(m, d)
-    keep = np.append(0, 1 + np.flatnonzero(columns))
-    own = np.eye(len(weight))
-    inside = _losses(raw, keep, d, own)
-    # An environment of fewer rows than weights is fitted exactly: that says nothing of it.
-    optimism = inside * (2.0 * len(keep) / np.maximum(weight, len(keep)))
+    """Mean over environments of the error of a fit without it, as a share of the variance."""
+    d, seen = len(columns), m.weight > TINY
+    raw, weight = _products(m, d)[seen], m.weight[seen]
     share = weight / max(weight.sum(), TINY)
-    regret = 0.0
-    if len(weight) > 1:
-        outside = _losses(raw, keep, d, weight * (1.0 - own))
-        regret = max(float((outside - inside - optimism).mean()), 0.0)
+    keep = np.append(0, 1 + np.flatnonzero(columns))
+    # An environment alone is judged on its own rows.
+    others = weight * (1.0 - np.eye(len(weight))) if len(weight) > 1 else np.ones((1, 1))
     nothing = float(np.tensordot(share, np.diagonal(raw, axis1=1, axis2=2), axes=1)[d + 1 :].sum())
-    return (float(share @ (inside + optimism)) + REACH * regret) / max(nothing, TINY)
+    return float(_losses(raw, keep, d, others).mean()) / max(nothing, TINY)
 
 
 def _products(m: Moments, d: int) -> FloatArray:
