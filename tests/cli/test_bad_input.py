@@ -99,7 +99,12 @@ FIT_CASES = {
     "features all missing": (csv(a=[""] * N, b=["NA"] * N), FIT, 1, "no column .*is left to learn"),
     "features constant": (csv(a=[1] * N, b=["x"] * N), FIT, 1, "constant: '1' in every row"),
     "features 1e308": (csv(a=["1e308", "2e308"] * 15, b=[1] * N), FIT, 1, "no value is a finite"),
-    "only the target": (csv(), (*FIT, "-d", "a", "-d", "b"), 1, "the target is the only one"),
+    "only the target": (
+        csv(),
+        (*FIT, "-d", "a", "-d", "b"),
+        1,
+        "left to learn from beside the target",
+    ),
     "unknown feature": (csv(), (*FIT, "--feature", "zz"), 2, "there is no column 'zz'"),
     "unknown drop": (csv(), (*FIT, "--drop", "zz"), 2, "there is no column 'zz'"),
     "unknown category": (csv(), (*FIT, "--category", "zz"), 2, "there is no column 'zz'"),
@@ -176,7 +181,7 @@ PREDICT_CASES = {
         "column 'a', row 1: 'oops' is not a number",
     ),
     "no rows": (lambda f: f.iloc[:0], PREDICT, 1, "column names but no rows"),
-    "unknown id": (lambda f: f, (*PREDICT, "--id", "zz"), 1, "no column 'zz'"),
+    "unknown id": (lambda f: f, (*PREDICT, "--id", "zz"), 2, "no column 'zz'"),
     "probabilities of numbers": (
         lambda f: f,
         (*PREDICT, "--probabilities"),

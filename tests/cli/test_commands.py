@@ -86,6 +86,22 @@ def test_days_before_months_are_called_by_their_date(tmp_path):
     assert all(there["environment"].startswith("20") for there in record["differences"])
 
 
+def test_time_and_place_alone_make_a_forecast(workshop, tmp_path):
+    table = frame()[["year", "place", "y"]]
+    table.to_csv(tmp_path / "t.csv", index=False)
+    model = tmp_path / "m.hetrisk"
+    arguments = ("fit", tmp_path / "t.csv", "-t", "y", "--time", "year", "-e", "place")
+    result = run(
+        *arguments, "--candidate", "trend,trees", "--out", model, "--report", tmp_path / "r"
+    )
+    assert result.exit_code == 0, result.output
+    assert "there is no column to split" in " ".join(result.stdout.split())
+    for command in ("check", "predict"):
+        assert run(command, model, tmp_path / "t.csv").exit_code in (0, 3, 4)
+    moved = run("adapt", model, tmp_path / "t.csv", "--out", tmp_path / "n.hetrisk")
+    assert moved.exit_code == 0, moved.output
+
+
 def test_with_neither_it_says_what_to_name(workshop):
     result = run("fit", workshop / "table.csv", "-t", "y", "--drop", "label")
     assert result.exit_code == 0, result.output
@@ -169,6 +185,52 @@ def test_adapt_moves_a_model_and_says_what_to_expect(workshop, tmp_path):
     assert "Adapted: On 60 labelled rows the level moved" in (tmp_path / "here.html").read_text()
     refused = run("adapt", workshop / "y.hetrisk", tmp_path / "here.csv")
     assert refused.exit_code == 2
+
+
+@pytest.mark.parametrize("target", ["y", "label"])
+def test_a_constant_target_is_checked_and_adapted_to(target, workshop, tmp_path):
+    model = workshop / f"{target}.hetrisk"
+    frame(6, 80).assign(y=3.0, label="low").to_csv(tmp_path / "same.csv", index=False)
+    checked = run("check", model, tmp_path / "same.csv")
+    assert checked.stdout.startswith(("Go on", "Look", "Stop"))
+    assert "–" not in checked.stdout
+    assert " 0.0" not in checked.stdout
+    moved = run("adapt", model, tmp_path / "same.csv", "--out", tmp_path / "m.hetrisk")
+    assert moved.stdout.startswith("Use the adapted model:")
+    again = json.loads(run("check", tmp_path / "m.hetrisk", tmp_path / "same.csv", "--json").stdout)
+    before = json.loads(run("check", model, tmp_path / "same.csv", "--json").stdout)
+    assert again["outcome"]["error"] < before["outcome"]["error"]
+
+
+@pytest.mark.parametrize("name", [".", "..", ""])
+def test_folders_are_named_as_they_were_typed(name, workshop, tmp_path, monkeypatch):
+    (tmp_path / "inside").mkdir()
+    monkeypatch.chdir(tmp_path / "inside")
+    commands = (
+        ("fit", name, "-t", "y"),
+        ("fit", workshop / "table.csv", "-t", "y", "--out", name),
+        ("predict", name, workshop / "table.csv"),
+        ("predict", workshop / "y.hetrisk", name),
+        ("check", name, workshop / "table.csv"),
+        ("adapt", name, workshop / "table.csv", "--out", "m.hetrisk"),
+        ("report", name),
+    )
+    for command in commands:
+        result = run(*command)
+        assert result.exit_code in (1, 2), command
+        said = result.stderr.splitlines()[-1]
+        assert said.startswith("Error: "), command
+        assert "''" not in said, said
+        assert "unforeseen" not in said, said
+
+
+def test_predictions_are_no_spreadsheet(workshop, tmp_path):
+    for name in ("x.xlsx", "x.ODS", "x.json"):
+        out = tmp_path / name
+        result = run("predict", workshop / "y.hetrisk", workshop / "table.csv", "--out", out)
+        assert result.exit_code == 2
+        assert "predictions are written as CSV or Parquet" in result.stderr
+        assert not out.exists()
 
 
 def test_adapt_needs_five_labelled_rows(workshop, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from hetrisk.cli import app, terminal
 from hetrisk.cli.app import cli
-from hetrisk.report.record import plain_record
+from hetrisk.report.stored import plain_record
 
 from .conftest import frame, run
 

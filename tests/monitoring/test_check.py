@@ -12,7 +12,7 @@ from hetrisk.core.predictor import Inputs, LinearPart, single
 from hetrisk.core.result import Expected, Forecast, Horizon, Ranked
 from hetrisk.modelfile import Deployed
 from hetrisk.monitoring import Status, check
-from hetrisk.monitoring.reference import reference_of, to_record
+from hetrisk.monitoring.reference import reference_of
 from hetrisk.monitoring.words import lines_of, parts_of
 from hetrisk.report.learned import Sample, column_lines
 from hetrisk.tables import TableError
@@ -55,7 +55,7 @@ def model():
         predicted=predictor.predict(inputs),
         predict=lambda X, rows: predictor.predict(Inputs(X)),
     )
-    reference = to_record(reference_of(sample, column_lines(sample)))
+    reference = vars(reference_of(sample, column_lines(sample)))
     nan = math.nan
     ranking = (Ranked("plain", 1.1, 1.2, 1.4, 1.0, 1.0, 1.0, True, ""),)
     summary = {"ranking": ranking, "forecast": forecast(), "break_even": nan}
@@ -112,6 +112,26 @@ def test_a_rise_is_taken_apart_and_adds_up(model, change, words):
     assert sum(part.share for part in outcome.parts) == pytest.approx(1)
     assert words in parts_of(outcome)[0]
     assert outcome.rise == pytest.approx(outcome.error**2 - outcome.expected.mean**2)
+
+
+def test_where_no_band_is_known_none_is_named(model):
+    known = model.summary["forecast"]
+    nan = math.nan
+    unknown = replace(known, lower=nan, upper=nan, by_horizon=())
+    bare = replace(model, summary={**model.summary, "forecast": unknown})
+    for slope, word in ((2.0, "Go on"), (-4.0, "Stop")):
+        frame, y = rows(400, 1, slope=slope)
+        sentence = check(bare, frame, y).sentence
+        assert sentence.startswith(word)
+        assert "–" not in sentence
+        assert "foretold" not in sentence
+
+
+def test_a_constant_target_is_an_error_like_any_other(model):
+    frame, _ = rows(200, 8)
+    found = check(model, frame, np.full(200, 3.0))
+    assert found.status is Status.ALARM
+    assert not any(part.startswith("0") for part in parts_of(found.outcome))
 
 
 def test_columns_that_moved_do_not_overrule_the_error(model):

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +30,14 @@ def test_a_model_that_is_shown_to_err_less_is_to_be_used():
         "1 ahead the plain model errs 60\u00a0% more. The plain model is worse than predicting "
         "the mean from 3 ahead on."
     )
+
+
+def test_a_band_that_does_not_grow_holds_for_all_horizons():
+    ranking, backtest, forecast, curve = answer()
+    one = forecast.by_horizon[0]
+    alike = tuple(replace(h, chosen=one.chosen) for h in forecast.by_horizon)
+    decision = decide(ranking, backtest, replace(forecast, by_horizon=alike), curve)
+    assert decision.expect == "Expect RMSE 0.400 to 0.650 (1 to 5 ahead), 90 %."
 
 
 def test_plain_is_used_where_nothing_else_is_shown_to_err_less():
@@ -82,6 +91,20 @@ def test_without_a_backtest_nothing_is_claimed_of_other_environments():
     assert "rows like these" in opening(decision)
 
 
+def test_what_is_said_of_plain_is_said_once():
+    ranking, backtest, forecast, curve = answer(chosen="plain", timed=False, fails=1.5)
+    worse = tuple(replace(line, chosen=2.0, plain=2.0) for line in curve)
+    said = decide(ranking, backtest, forecast, worse).watch
+    assert not any(sentence.startswith("The plain model is worse") for sentence in said)
+    ranking, backtest, forecast, curve = answer(timed=False)
+    for at, words in (
+        (1, "Where environments are worse than most (reach 1.0)"),
+        (2, "If the world"),
+    ):
+        lines = tuple(replace(r, chosen=2.0 if r.reach >= at else 0.1) for r in curve)
+        assert any(s.startswith(words) for s in decide(ranking, backtest, forecast, lines).watch)
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     errors=st.tuples(*[st.floats(0.01, 100) for _ in range(4)]),
@@ -106,8 +129,6 @@ def test_few_environments_are_said(n):
 
 def test_a_candidate_that_failed_is_named_with_its_reason():
     ranking, *rest = answer()
-    from dataclasses import replace
-
     broken = replace(ranking[2], criterion=math.nan, note="it needs 30 rows")
     decision = decide((*ranking[:2], broken, ranking[3]), *rest)
     assert "Not fitted: trend (it needs 30 rows)." in decision.watch

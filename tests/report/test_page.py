@@ -6,7 +6,7 @@ import pytest
 
 from hetrisk.report import render, write_report
 from hetrisk.report.figures import backtest_picture, reach_picture
-from hetrisk.report.record import record
+from hetrisk.report.stored import record
 
 from .made import answer, summary
 

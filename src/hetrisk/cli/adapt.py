@@ -68,11 +68,10 @@ def adapted(deployed: Deployed, table: Table) -> Deployed:
     from hetrisk.core.backtest.adaptation import LEAST_ROWS
     from hetrisk.core.backtest.adaptation import adapt as move
     from hetrisk.monitoring.checking import outcomes, targets_of
-    from hetrisk.monitoring.reference import from_record
     from hetrisk.tables import TableError
     from hetrisk.tables.errors import counted, quoted
 
-    drift = None if deployed.reference is None else from_record(deployed.reference).drift
+    drift = None if deployed.reference is None else deployed.reference["drift"]
     if drift is None:
         raise TableError(
             "the model was not backtested: how far it may move is not known. Fit it with --time "
@@ -86,7 +85,7 @@ def adapted(deployed: Deployed, table: Table) -> Deployed:
         known &= np.isin(y, [str(label) for label in deployed.classes])
     if known.sum() < LEAST_ROWS:
         there = counted(int(known.sum()), "row")
-        raise TableError(f"at least {LEAST_ROWS} labelled rows are needed; there are {there}")
+        raise TableError(f"at least {LEAST_ROWS} labelled rows are needed; got {there}")
     hot = outcomes(deployed, y[known])
     codes = hot[:, 0] if deployed.classes is None else hot.argmax(axis=1).astype(float)
     rows = deployed.inputs(table.frame.loc[known])
@@ -97,12 +96,8 @@ def adapted(deployed: Deployed, table: Table) -> Deployed:
 
 def verdict(figures: dict[str, Any]) -> str:
     """Say in a line whether the adapted model is worth using."""
-    from hetrisk.report.labels import number, percent
-
-    before, after = figures["before"], figures["after"]
-    if not after < (1 - WORTH) * before:
-        return "Stay with the old model: on labelled rows left out, the adapted one errs no less."
+    if figures["after"] < (1 - WORTH) * figures["before"]:
+        return "Use the adapted model: on labelled rows left out in turn it errs less."
     return (
-        f"Use the adapted model: on labelled rows left out in turn it errs {number(after)}, the "
-        f"old one {number(before)} ({percent(after / before - 1, True)})."
+        "Stay with the old model: on labelled rows left out in turn the adapted one errs as much."
     )

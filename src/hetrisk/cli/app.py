@@ -124,7 +124,7 @@ def _sentence(error: Exception) -> str:
         return "there is not enough memory for this table"
     if isinstance(error, OSError) and error.strerror:
         names = [str(name) for name in (error.filename, error.filename2) if name is not None]
-        if not names and error.errno == errno.ENOSPC and _output_is_full():
+        if not names and error.errno == errno.ENOSPC:  # of a file, it would be named
             names = ["standard output"]
         return f"{shown(names[0], 200)}: {error.strerror}" if names else error.strerror
     if isinstance(error, (TableError, ModelFileError, OSError)):
@@ -133,16 +133,6 @@ def _sentence(error: Exception) -> str:
         f"something unforeseen went wrong ({type(error).__name__}: {shown(error, 300)}). "
         "This is a fault in hetrisk: run again with --debug and report what it prints"
     )
-
-
-def _output_is_full() -> bool:
-    """Whether it is the standard output that has no room; asked by writing one more line end."""
-    try:
-        sys.stdout.write("\n")
-        sys.stdout.flush()
-    except OSError as error:
-        return error.errno == errno.ENOSPC
-    return False
 
 
 def _debug_option() -> click.Option:

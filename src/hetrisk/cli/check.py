@@ -91,7 +91,7 @@ def check(
 
 
 def _record(found: Check, code: int) -> dict[str, Any]:
-    from hetrisk.report.record import plain_record
+    from hetrisk.report.stored import plain_record
 
     record: dict[str, Any] = plain_record(found)
     notable = {column.name for column in found.notable}
@@ -107,7 +107,6 @@ def show(found: Check, screen: Console, quiet: bool = False) -> None:
     from hetrisk.cli.terminal import grid, words
     from hetrisk.monitoring.words import column_words, lines_of
     from hetrisk.report.labels import fixed
-    from hetrisk.tables.errors import counted
 
     verdict, *more = lines_of(found)
     screen.print(Text(words(verdict, 600), style=STYLE[int(found.status)]))
@@ -117,7 +116,7 @@ def show(found: Check, screen: Console, quiet: bool = False) -> None:
         screen.print(Text(words(line, 400)))
     shown = found.notable[:MOST_COLUMNS]
     if not shown:
-        screen.print(f"None of {counted(len(found.columns), 'column')} moved.")
+        screen.print("No column moved.")
         return
     rows = [(c.name, fixed(c.weight), column_words(c)) for c in shown]
     screen.print(

@@ -44,7 +44,7 @@ def demo(report: Path | None, table: Path | None, as_json: bool) -> None:
     from hetrisk.cli.wishes import Wishes
     from hetrisk.datasets import load_economy
     from hetrisk.report import write_report
-    from hetrisk.report.record import record
+    from hetrisk.report.stored import record
     from hetrisk.tables import Table
 
     frame = load_economy()

@@ -16,7 +16,6 @@ from hetrisk.core.predictor import Inputs
 from hetrisk.modelfile import Deployed
 from hetrisk.monitoring.checking import observed, outcomes
 from hetrisk.monitoring.reference import reference_of
-from hetrisk.monitoring.reference import to_record as reference_record
 from hetrisk.report.horizons import in_words
 from hetrisk.report.learned import Sample, cautions, column_lines, differences, quality
 from hetrisk.report.stored import decision_of
@@ -62,13 +61,14 @@ class Found:
 
     Attributes
     ----------
-    deployed : its model; encoder : what made its columns of the table.
+    deployed : its model.
+    encoder : what made its columns of the table; None where time and environment are all.
     record : fields of a summary that a backtest, or a search without one, fills in.
     periods, drift : of a backtest.
     """
 
     deployed: Deployed
-    encoder: TableEncoder
+    encoder: TableEncoder | None
     record: dict[str, Any]
     periods: Periods | None = None
     drift: Drift | None = None
@@ -94,7 +94,7 @@ def described(learned: Learned, found: Found) -> Fitted:
         record["evidence"] = _between(sample, learned.target.values[rows])
     lines = column_lines(sample, record["evidence"])
     summary = Summary(
-        origin=_origin(learned, found.encoder, sample, learned.target.values[rows]),
+        origin=_origin(learned, found, sample, learned.target.values[rows]),
         decision=decision_of(record),
         reach=w.reach,
         columns=lines,
@@ -103,7 +103,7 @@ def described(learned: Learned, found: Found) -> Fitted:
         quality=quality(sample),
         **record,
     )
-    reference = reference_record(reference_of(sample, lines, found.drift))
+    reference = vars(reference_of(sample, lines, found.drift))
     stored = summary_record(summary)
     return Fitted(replace(found.deployed, summary=stored, reference=reference), summary)
 
@@ -129,7 +129,7 @@ def _sample(learned: Learned, found: Found, rows: np.ndarray) -> Sample:
         X=inputs.X,
         observed=observed(deployed, frame),
         names=deployed.columns,
-        groups=found.encoder.encoding_.groups,
+        groups=() if deployed.encoder is None else deployed.encoder.groups,
         y=outcomes(deployed, learned.target.values[rows]),
         predicted=deployed.predictor.predict(inputs),
         predict=predict,
@@ -139,15 +139,17 @@ def _sample(learned: Learned, found: Found, rows: np.ndarray) -> Sample:
     )
 
 
-def _origin(learned: Learned, encoder: TableEncoder, sample: Sample, y: np.ndarray) -> Origin:
-    w, t, table = learned.wishes, learned.target, learned.table
+def _origin(learned: Learned, found: Found, sample: Sample, y: np.ndarray) -> Origin:
+    w, t, table, encoder = learned.wishes, learned.target, learned.table, found.encoder
+    of_columns = ([], []) if encoder is None else (encoder.notes_, encoder.left_out_)
     # A date is known before any target, however smoothly the target follows it.
-    dates = {c.name for c in encoder.columns_ if c.kind == "date"}
+    used = () if encoder is None else encoder.columns_
+    dates = {c.name for c in used if c.kind == "date"}
     members = {g: sample.observed[:, m] for g, m in sample.members().items() if g not in dates}
     leaks = find_leaks(list(members), list(members.values()), y, t.name)
     notes = [("", text) for text in table.notes]
-    notes += [(n.column, replace(n, column="").in_flags) for n in (*t.notes, *encoder.notes_)]
-    left = [(out.name, out.in_flags) for out in (*table.left_out, *encoder.left_out_)]
+    notes += [(n.column, replace(n, column="").in_flags) for n in (*t.notes, *of_columns[0])]
+    left = [(out.name, out.in_flags) for out in (*table.left_out, *of_columns[1])]
     return Origin(
         source=table.source,
         target=w.target,

@@ -121,7 +121,7 @@ def fit(
     from hetrisk.cli import summary, terminal
     from hetrisk.cli.wishes import Wishes
     from hetrisk.report import write_report
-    from hetrisk.report.record import record
+    from hetrisk.report.stored import record
     from hetrisk.tables.errors import shown
 
     typed = shlex.join(ctx.meta[TYPED])

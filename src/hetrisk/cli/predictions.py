@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from hetrisk import atomic
+from hetrisk.cli.columns import named
 from hetrisk.monitoring.checking import observed
-from hetrisk.monitoring.reference import from_record
-from hetrisk.tables.errors import TableError, counted, listed, needs, quoted, shown
+from hetrisk.monitoring.reference import Reference
+from hetrisk.tables.errors import TableError, counted, needs, quoted, shown
 
 if TYPE_CHECKING:
     from hetrisk.modelfile import Deployed
@@ -53,7 +54,7 @@ class Predictions:
         self.rows, self._outside = 0, 0
         self._columns: Counter[str] = Counter()
         self._notes: dict[str, None] = {}
-        self._reference = None if deployed.reference is None else from_record(deployed.reference)
+        self._reference = None if deployed.reference is None else Reference(**deployed.reference)
 
     @property
     def notes(self) -> list[str]:
@@ -102,15 +103,13 @@ class Predictions:
         names = [str(name) for name in frame.columns]
         if self.label is None:
             return {}
-        if self.label not in names:
-            there = listed(names, 12)
-            raise TableError(f"there is no column {quoted(self.label)}; the columns are {there}")
-        if self.label in columns:
+        label = named(self.label, names, "--id")
+        if label in columns:
             raise TableError(
-                f"{quoted(self.label)} is what a column of the predictions is called: rename the "
+                f"{quoted(label)} is what a column of the predictions is called: rename the "
                 "column, or copy another"
             )
-        return {self.label: frame.iloc[:, names.index(self.label)].to_numpy()}
+        return {label: frame.iloc[:, names.index(label)].to_numpy()}
 
     def _rounded(self, values: np.ndarray) -> np.ndarray:
         """Leave out digits that say nothing: a millionth of the target's spread is enough."""
@@ -125,7 +124,7 @@ class Predictions:
         r = self._reference
         if r is None:
             return
-        used = np.array([r.weights.get(group, 0.0) > 0 for group in r.groups])
+        used = np.array([r.weights.get(group, 0.0) > 0 for group in r.groups], dtype=bool)
         far = r.columns.outside(observed(self.deployed, frame)) & used
         self._outside += int(far.any(axis=1).sum())
         for group in dict.fromkeys(r.groups):

@@ -86,6 +86,6 @@ def say_notes(notes: Iterable[object]) -> None:
 
 def print_json(record: Any) -> None:
     """Print a record as JSON: NaN and infinity, which JSON lacks, become null."""
-    from hetrisk.report.record import plain_record
+    from hetrisk.report.stored import plain_record
 
     sys.stdout.write(json.dumps(plain_record(record), indent=2, ensure_ascii=True) + "\n")

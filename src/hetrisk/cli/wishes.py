@@ -66,8 +66,8 @@ class Wishes:
         learned = [n for n in frame.columns if n not in gone | roles]
         if self.feature:
             learned = [name for name in learned if name in self.feature]
-        if not learned:
-            raise TableError("no column is left to learn from: the target is the only one")
+        if not learned and self.time is None:  # what comes later may be told from what was
+            raise TableError("no column is left to learn from beside the target")
         return marked(
             frame[[name for name in frame.columns if name in learned or name in roles]],
             category=self.category,

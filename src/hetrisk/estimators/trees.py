@@ -90,6 +90,8 @@ def _grown(
     model: Any, X: FloatArray, y: FloatArray, weight: FloatArray, columns: IntArray
 ) -> TreesPart:
     """Fit to bins of our own: scikit-learn's cost a hundred times as much with weights."""
+    if not len(columns):
+        raise ValueError("there is no column to split")
     edges = [_edges(X[:, j], weight) for j in columns]
     bins = [np.searchsorted(e, X[:, j]) for e, j in zip(edges, columns, strict=True)]
     codes = np.column_stack(bins).astype(np.float64)

@@ -16,7 +16,7 @@ from hetrisk.core.result import Expected, Forecast
 from hetrisk.modelfile import Deployed
 from hetrisk.monitoring.columns import Unseen, check_columns
 from hetrisk.monitoring.findings import Check, Outcome, Part, status_of
-from hetrisk.monitoring.reference import Reference, foretold, from_record, spelled
+from hetrisk.monitoring.reference import Reference, foretold, spelled
 from hetrisk.monitoring.words import sentence_of
 from hetrisk.report.names import LOG_LOSS
 from hetrisk.tables import TableError
@@ -56,7 +56,7 @@ def check(deployed: Deployed, frame: Any, y: Any = None) -> Check:
     table = as_pandas(frame)
     if not len(table):
         raise TableError("the table has no rows")
-    reference = from_record(deployed.reference)
+    reference = Reference(**deployed.reference)
     rows = deployed.inputs(table)
     columns = check_columns(reference, observed(deployed, table), unseen(deployed, table))
     outcome, strange = None, ""
@@ -245,7 +245,7 @@ def _new_environments(
     name = deployed.environment_name
     if name is None or name not in table.columns:
         return ()
-    known = {label for label, _ in reference.environments}
+    known = {there["name"] for there in reference.environments}
     shares = spelled(table[name]).value_counts() / len(table)
     return tuple((str(k), float(v)) for k, v in shares.items() if str(k) not in known)
 

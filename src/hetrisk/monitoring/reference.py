@@ -23,6 +23,8 @@ MOST_LINES = 40  # columns whose slopes are compared: those of most weight
 class Reference:
     """Summaries of the rows a model was fitted to, and never one of them.
 
+    Its fields are those of ``REFERENCE`` in `hetrisk.modelfile.schema`.
+
     Attributes
     ----------
     names, groups : (p,) numbers the model sees, and the columns of the table they come from.
@@ -31,7 +33,7 @@ class Reference:
     constant : (K,) mean outcome.
     misses : residuals over some of the columns; None where there were too few rows.
     missed, centre : names of these columns, and their means.
-    environments : name and share of each.
+    environments : "name" and "share" of each.
     drift : how far scores were off in environments left out, for adapting; None without a backtest.
     """
 
@@ -43,7 +45,7 @@ class Reference:
     misses: Misses | None
     missed: tuple[str, ...]
     centre: FloatArray
-    environments: tuple[tuple[str, float], ...] = ()
+    environments: tuple[Mapping[str, Any], ...] = ()
     drift: Drift | None = None
 
     def residual_lines(self, X: FloatArray, residual: FloatArray) -> Misses:
@@ -91,11 +93,12 @@ def reference_of(
     )
 
 
-def _shares(environment: np.ndarray | None) -> tuple[tuple[str, float], ...]:
+def _shares(environment: np.ndarray | None) -> tuple[Mapping[str, Any], ...]:
     if environment is None:
         return ()
     names, counts = np.unique(environment.astype(str), return_counts=True)
-    return tuple(zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True))
+    shares = zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True)
+    return tuple({"name": name, "share": share} for name, share in shares)
 
 
 def spelled(column: pd.Series) -> pd.Series:
@@ -103,18 +106,6 @@ def spelled(column: pd.Series) -> pd.Series:
     held = column[column.notna()].astype(object)
     text = held.map(lambda value: str(value).strip())
     return text[text != ""]
-
-
-def to_record(r: Reference) -> dict[str, Any]:
-    """Return a reference as fields of ``REFERENCE`` in `hetrisk.modelfile.schema`."""
-    environments = [{"name": name, "share": share} for name, share in r.environments]
-    return {**vars(r), "environments": environments}
-
-
-def from_record(record: Mapping[str, Any]) -> Reference:
-    """Return the reference of a record."""
-    environments = tuple((e["name"], e["share"]) for e in record["environments"])
-    return Reference(**{**record, "environments": environments})
 
 
 def foretold(m: Misses, loss: float) -> Misses:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from hetrisk.monitoring.findings import LEVEL, Check, ColumnCheck, Outcome, Part, Status, Z
 from hetrisk.report.labels import brief, listed, number, percent, precise
 from hetrisk.report.names import constant
@@ -9,6 +11,7 @@ from hetrisk.tables.errors import counted
 
 MOST_NAMES = 4
 SHOWN_PARTS = 5
+LEAST_SHARE = 0.005  # of the rise: a smaller part is not worth a line
 
 
 def sentence_of(status: Status, columns: tuple[ColumnCheck, ...], outcome: Outcome | None) -> str:
@@ -27,16 +30,20 @@ def sentence_of(status: Status, columns: tuple[ColumnCheck, ...], outcome: Outco
 def _of_outcome(status: Status, o: Outcome) -> str:
     error = f"the error is {number(o.error)} ({o.unit}, {counted(o.n_rows, 'row')})"
     ahead = f" {o.horizon}" if o.horizon else ""
-    band = f"foretold{ahead} ({number(o.expected.lower)} to {number(o.expected.upper)})"
+    low, high = (number(v) for v in (o.expected.lower, o.expected.upper))
+    known = math.isfinite(o.expected.lower) and math.isfinite(o.expected.upper)
+    band = f"foretold{ahead} ({low} to {high})" if known else ""
     if o.worse_than_mean > Z:
         mean = f"predicting {constant(o.unit)} errs {number(o.constant)}"
-        return f"Stop: {error}, and {mean}; it was {band}."
+        return f"Stop: {error}, and {mean}{band and f'; it was {band}'}."
     if status is Status.ALARM:
         return f"Stop: {error}, beyond what was {band}."
     if status is Status.LOOK and o.worse_than_mean > 0:
         return f"Look: {error}, no less than predicting {constant(o.unit)} ({number(o.constant)})."
     if status is Status.LOOK:
         return f"Look: {error}, above what was {band}, though chance may explain it."
+    if not band:
+        return f"Go on: {error}, less than predicting {constant(o.unit)} ({number(o.constant)})."
     return f"Go on: {error}, no more than was {band}."
 
 
@@ -45,7 +52,7 @@ def parts_of(o: Outcome) -> list[str]:
     if not o.parts or o.status is Status.FINE:
         return []  # of an error that is as foretold there is nothing to explain
     chance = [p for p in o.parts if p.p_value >= LEVEL and p.name in ("level", "slope")]
-    sure = [p for p in o.parts if p not in chance]
+    sure = [p for p in o.parts if p not in chance and abs(p.share) >= LEAST_SHARE]
     said = [_part(p, o) for p in sorted(sure, key=lambda p: -abs(p.share))[:SHOWN_PARTS]]
     if chance:
         rest = sum(p.share for p in chance)

@@ -177,10 +177,12 @@ def _expect(f: _Facts) -> str:
         )
     if f.forecast.by_horizon:
         first, later = f.horizons[0], f.horizons[-1]
-        soon = f"Expect {f.unit} {_range(first.chosen)} ({first.label})"
-        if later is not first and later.chosen.mean > (1 + ALIKE) * first.chosen.mean:
-            soon += f" and {_range(later.chosen)} ({later.label})"
-        return f"{soon}, 90 %."
+        soon = f"Expect {f.unit} {_range(first.chosen)}"
+        if later is first:
+            return f"{soon} ({first.label}), 90 %."
+        if later.chosen.mean > (1 + ALIKE) * first.chosen.mean:
+            return f"{soon} ({first.label}) and {_range(later.chosen)} ({later.label}), 90 %."
+        return f"{soon} ({first.label.removesuffix(' ahead')} to {later.label}), 90 %."
     return f"Expect {f.unit} {_range(whole)} in an environment not seen, 90 %."
 
 
@@ -231,7 +233,7 @@ def _plain_fails(f: _Facts) -> str:
                 f"{upper_first(first.label)} the plain model errs {percent(abs(more))} {word}."
             )
     at = f.forecast.plain_fails_at
-    if math.isfinite(at):
+    if math.isfinite(at) and f.chosen.candidate != PLAIN:  # of itself it is said otherwise
         failing: Horizon | None = next((h for h in f.forecast.by_horizon if h.horizon >= at), None)
         when = f" from {failing.label} on" if failing is not None else ""
         if failing is None and at > 0:
@@ -249,10 +251,13 @@ def _chosen_fails(action: Action, f: _Facts, curve: Sequence[ReachLine]) -> str:
     line = next((line for line in curve if line.chosen >= line.constant), None)
     if line is None or line.reach == 0:
         return ""
-    return (
-        f"If the world moves beyond what was seen (reach {number(line.reach, 2)}), it is no "
-        f"better than predicting {constant(f.unit)}."
+    where = (
+        "Where environments are worse than most"
+        if line.reach <= 1
+        else ("If the world moves beyond what was seen")
     )
+    reach = f"reach {number(line.reach, 2)}"
+    return f"{where} ({reach}), it is no better than predicting {constant(f.unit)}."
 
 
 def _worst(f: _Facts) -> str:

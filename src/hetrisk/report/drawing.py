@@ -15,10 +15,20 @@ from markupsafe import Markup
 from hetrisk.report.figures import CHOSEN, Picture, Series
 from hetrisk.report.labels import tick
 from hetrisk.report.names import CONSTANT, PLAIN
-from hetrisk.report.svg import SHAPES, UPWARD, Scale, element, line, mark, picture, text
+from hetrisk.report.svg import (
+    CIRCLE,
+    SQUARE,
+    TRIANGLE,
+    UPWARD,
+    Scale,
+    element,
+    line,
+    mark,
+    text,
+)
 
 HEIGHT = 280.0
-SHAPE = {CHOSEN: SHAPES[0], PLAIN: SHAPES[1], CONSTANT: SHAPES[4]}
+SHAPE = {CHOSEN: CIRCLE, PLAIN: SQUARE, CONSTANT: TRIANGLE}
 LETTER = 7.2  # pixels of a letter below the picture
 WIDE, NARROW = 900.0, 290.0  # pixels of a picture on a desk, and on a telephone
 
@@ -27,13 +37,16 @@ def draw(p: Picture) -> Markup:
     """Return a picture as SVG."""
     x, y = _scales(p)
     guides = [part for at, label in p.guides for part in _upright(x(at), label)]
-    return picture(
+    return element(
+        "svg",
         *_axes(p, x, y),
         *guides,
         *(part for series in p.series for part in _series(series, x, y)),
-        height=HEIGHT,
-        label=p.spoken or p.title,
         class_="plane",
+        width="100%",
+        height=HEIGHT,
+        role="img",
+        aria_label=p.spoken or p.title,
     )
 
 

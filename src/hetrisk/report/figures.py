@@ -14,7 +14,7 @@ from hetrisk.report.names import CONSTANT, PLAIN, called, constant, untested
 from hetrisk.report.summary import Quality
 from hetrisk.tables.errors import counted
 
-CHOSEN = "chosen"
+CHOSEN = "chosen"  # as records call it beside "plain" and "constant"
 LABEL = 22  # characters of an environment's name below the picture
 CAP = 2.5  # times the largest error of chosen and constant: what errs more is drawn at the edge
 PERIOD = re.compile(r"([0-9][0-9A-Za-z-]*?)(?:-01)?(?: to .+)?$")
@@ -124,10 +124,12 @@ def backtest_picture(
     shown = models(ranking, forecast.unit)
     errors = {name: by_environment(backtest, name, forecast.unit) for name, _, _ in shown}
     places = _ordered(errors[shown[-1][0]], timed)
-    ahead = _ahead(forecast, tested_horizons(forecast, backtest))
+    own = Expected(forecast.mean, forecast.lower, forecast.upper)
+    new = Horizon(1.0, "a new one", own, forecast.plain, forecast.constant, len(places))
+    ahead = tested_horizons(forecast, backtest) or (new,)
     start = len(places) - 1
     ticks = [(float(i), _short(place)) for i, place in enumerate(places)]
-    ticks += [(float(start + k), brief(label, LABEL)) for k, label, _ in ahead]
+    ticks += [(float(start + k), brief(h.label, LABEL)) for k, h in enumerate(ahead, start=1)]
     series = []
     for name, role, label in shown:
         tested = [errors[name].get(place, math.nan) for place in places]
@@ -169,31 +171,20 @@ def _short(place: str) -> str:
     return brief(begins[1] if begins else place, LABEL)
 
 
-Ahead = list[tuple[int, str, dict[str, Expected]]]
-
-
-def _ahead(forecast: Forecast, horizons: Sequence[Horizon]) -> Ahead:
-    """Places to the right, with what to expect of each model there."""
-    if horizons:
-        return [
-            (k, h.label, {CHOSEN: h.chosen, PLAIN: h.plain, CONSTANT: h.constant})
-            for k, h in enumerate(horizons, start=1)
-        ]
-    own = Expected(forecast.mean, forecast.lower, forecast.upper)
-    return [(1, "a new one", {CHOSEN: own, PLAIN: forecast.plain, CONSTANT: forecast.constant})]
-
-
-def _expected(label: str, role: str, start: int, ahead: Ahead) -> Series:
-    there = [e[role] for _, _, e in ahead]
-    band = role == CHOSEN
+def _expected(label: str, role: str, start: int, ahead: Sequence[Horizon]) -> Series:
+    """What to expect of a model, to the right of the backtest: of the one chosen with a band."""
+    there: list[Expected] = [getattr(h, role) for h in ahead]
+    band = there if role == CHOSEN else []
     return Series(
         label,
         role,
-        tuple(float(start + k) for k, _, _ in ahead),
+        tuple(float(start + k) for k in range(1, len(ahead) + 1)),
         tuple(e.mean for e in there),
-        tuple(e.lower for e in there) if band else (),
-        tuple(e.upper for e in there) if band else (),
-        titles=tuple(f"{label}, {at}: {number(e[role].mean)}" for _, at, e in ahead),
+        tuple(e.lower for e in band),
+        tuple(e.upper for e in band),
+        titles=tuple(
+            f"{label}, {h.label}: {number(e.mean)}" for h, e in zip(ahead, there, strict=True)
+        ),
     )
 
 
@@ -212,12 +203,10 @@ def reach_picture(
     if len(curve) < 2:
         return None
     at = tuple(line.reach for line in curve)
-    values = {
-        CHOSEN: tuple(line.chosen for line in curve),
-        PLAIN: tuple(line.plain for line in curve),
-        CONSTANT: tuple(line.constant for line in curve),
-    }
-    shown = [Series(label, role, at, values[role]) for _, role, label in models(ranking, unit)]
+    shown = [
+        Series(label, role, at, tuple(getattr(line, role) for line in curve))
+        for _, role, label in models(ranking, unit)
+    ]
     ends = "; ".join(f"{s.name}: {number(s.y[0])} to {number(s.y[-1])}" for s in shown)
     return Picture(
         "reach",

@@ -39,7 +39,6 @@ from hetrisk.report.labels import (
 )
 from hetrisk.report.names import LOG_LOSS, untested
 from hetrisk.report.summary import Summary
-from hetrisk.report.svg import Scale, line, mark, picture
 from hetrisk.tables.errors import counted
 
 LIMIT = SimpleNamespace(rows=100, notes=40, columns=30, differences=12)
@@ -74,14 +73,12 @@ def _derived(s: Summary) -> dict[str, Any]:
         "reach": reach_picture(s.ranking, s.reach_curve, s.forecast.unit, s.reach),
         "quality": None if s.quality is None else quality_picture(s.quality),
     }
-    lines = [_errors(line, s.forecast.unit) for line in s.ranking]
     return {
         "badge": BADGE[s.decision.action],
         "pictures": pictures,
         "numbers": backtest_numbers(s.ranking, s.backtest, s.forecast.unit),
         "untested": untested(s.forecast),
-        "ranking": lines,
-        "ratio_scale": _ratio_scale([line for line in lines if math.isfinite(line.ratio)]),
+        "ranking": [_errors(line, s.forecast.unit) for line in s.ranking],
         "evidence": any(math.isfinite(line.p_slope) for line in s.columns),
         "reasons": any(line.reason for line in s.columns),
         "loss": "log loss" if s.forecast.unit == LOG_LOSS else "squared error",
@@ -92,25 +89,6 @@ def _errors(line: Ranked, unit: str) -> Ranked:
     """A line whose ratios are those of errors, not of losses."""
     low, high = (in_unit(v, unit) for v in (line.ratio_low, line.ratio_high))
     return replace(line, ratio=in_unit(line.ratio, unit), ratio_low=low, ratio_high=high)
-
-
-def _ratio_scale(lines: list[Ranked]) -> Scale:
-    """Logarithms of criteria over plain's; far-off candidates do not stretch it."""
-    finite = [math.log(v) for r in lines for v in (r.ratio, r.ratio_low, r.ratio_high) if v > 0]
-    inside = [v for v in finite if abs(v) <= math.log(4)]
-    return Scale(min([*inside, -0.1]), max([*inside, 0.1]))
-
-
-def ratio(r: Ranked, scale: Scale) -> Markup:
-    """A candidate's error over plain's with its band, on a line where plain is marked."""
-    label = f"{r.candidate}: {percent(r.ratio - 1, True)} of plain's"
-    parts = [line(scale(0.0), 0, scale(0.0), 18, "zero")]
-    if min(r.ratio_low, r.ratio_high, r.ratio) > 0:
-        low, high = (scale(math.log(v)) for v in (r.ratio_low, r.ratio_high))
-        parts.append(line(low, 9, high, 9, f"interval {'chosen' if r.chosen else 'plain'}"))
-        role = "chosen" if r.chosen else "plain"
-        parts.append(mark(scale(math.log(r.ratio)), 9, drawing.SHAPE[role], role, label))
-    return picture(*parts, height=18, label=label, class_="strip")
 
 
 # --- the machinery of every page ------------------------------------------------------------
@@ -141,7 +119,6 @@ def template(name: str, package: str = "hetrisk.report") -> Template:
     jinja.globals.update(
         draw=drawing.draw,
         key=drawing.key,
-        ratio=ratio,
         limit=LIMIT,
         brief=brief,
         number=number,

@@ -11,14 +11,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-SHAPES = (  # centred on the origin, of about the same area
-    "M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0z",
-    "M-4.1-4.1h8.2v8.2h-8.2z",
-    "M0-5.8L5.8 0L0 5.8L-5.8 0z",
-    "M0-5.6L5.4 4.2H-5.4z",
-    "M0 5.6L5.4-4.2H-5.4z",
-    "M-1.7-5.2h3.4v3.5h3.5v3.4h-3.5v3.5h-3.4v-3.5h-3.5v-3.4h3.5z",
-)
+# Centred on the origin, of about the same area.
+CIRCLE = "M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0z"
+SQUARE = "M-4.1-4.1h8.2v8.2h-8.2z"
+TRIANGLE = "M0 5.6L5.4-4.2H-5.4z"
 UPWARD = "M0-5L5 3H-5z"  # beyond the edge
 
 
@@ -44,19 +40,6 @@ def _compact(value: object) -> str:
 def across(fraction: float) -> str:
     """Return a position across the picture, as a percentage."""
     return f"{_compact(100.0 * fraction)}%"
-
-
-def picture(*children: object, height: float, label: str, class_: str) -> Markup:
-    """Return a whole picture, read out as ``label``."""
-    return element(
-        "svg",
-        *children,
-        class_=class_,
-        width="100%",
-        height=float(height),
-        role="img",
-        aria_label=label,
-    )
 
 
 def mark(x: float, y: float, shape: str, class_: str, title: str | None = None) -> Markup:
