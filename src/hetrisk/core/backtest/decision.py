@@ -135,7 +135,8 @@ def _errors(
     for j in tests.judged:
         w = rows.weight[j.index]
         loss = row_losses(tests.mixed(j, weight), rows.y[j.index])
-        error.append(float(_scale(np.average(loss, weights=w), numbers)))
+        mean = float(np.average(loss, weights=w))
+        error.append(mean**0.5 if numbers else mean)
         quantiles.append(_quantiles(np.sqrt(loss), w) if numbers else np.zeros(0))
     return EnvironmentErrors(
         environment=np.array([j.left.environment for j in tests.judged]),
