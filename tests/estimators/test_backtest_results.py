@@ -255,29 +255,14 @@ def drifting(seed: int, n_environments: int) -> tuple[pd.DataFrame, np.ndarray]:
     return X, (slope * X["a"] + X["b"] - X["c"] + rng.normal(size=n)).to_numpy()
 
 
-CHANCE = pytest.mark.xfail(
-    strict=False,
-    reason="of four environments' losses a fit may pass by chance: +5 % in one table of four",
-)
-
-
-@pytest.mark.parametrize(
-    ("n_environments", "reach"),
-    [
-        (3, 1.0),
-        pytest.param(4, 1.0, marks=CHANCE),
-        (8, 1.0),
-        (3, 4.0),
-        (4, 4.0),
-        (8, 4.0),
-    ],
-)
+@pytest.mark.parametrize("n_environments", [3, 4, 8])
+@pytest.mark.parametrize("reach", [1.0, 4.0])
 def test_a_cause_that_drifts_stays(n_environments, reach) -> None:
     """Never worse than plain by 2 % where the slope goes as far as was asked for."""
     ratios = []
     for seed in range(4):
         X, y = drifting(seed, n_environments)
-        candidates = ["ridge", "stable", "anchor", "splines"]
+        candidates = ["ridge", "stable", "splines"]
         model = BacktestRegressor(candidates, environment="where", reach=reach).fit(X, y)
         rng = np.random.default_rng(1000 + seed)
         new = pd.DataFrame(rng.normal(size=(4000, 4)), columns=list("abcd")).assign(where=99)

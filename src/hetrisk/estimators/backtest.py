@@ -249,8 +249,8 @@ class BacktestRegressor(RegressorMixin, _Backtest):
     Parameters
     ----------
     candidates : "auto"; a name or names of built-in ones (``constant``, ``plain``, ``ridge``,
-        ``splines``, ``stable``, ``anchor``, ``trees``, ``trees on splines``; with time ``level``,
-        ``plain, last level``, ``trend``, ``recent``, ``within``, ``trees on trend``; with both
+        ``splines``, ``stable``, ``trees``, ``trees on splines``; with time ``level``,
+        ``trend``, ``recent``, ``within``, ``trees on trend``; with both
         ``levels``); or a dict of names to scikit-learn estimators, or to built-in names. Plain and
         the constant always take part.
     time : column of X, by name or position, that says when: dates, periods or numbers.

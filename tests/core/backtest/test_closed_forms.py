@@ -16,7 +16,7 @@ from hetrisk.core.backtest.cells import CellPass, Layout, cell_moments
 from hetrisk.core.backtest.cuts import merge_periods
 from hetrisk.core.backtest.logistic import logistic
 from hetrisk.core.backtest.prepare import prepare
-from hetrisk.core.backtest.solve import RIDGES, Pooled, combine, reweighed, solve
+from hetrisk.core.backtest.solve import RIDGES, Pooled, combine, solve, within_environments
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.predictor import Predictor, single
@@ -100,11 +100,10 @@ def test_levels_of_periods_are_dummies(seed) -> None:
     hot = np.equal.outer(period[cell], np.arange(3)).astype(float)
     own = LinearRegression(fit_intercept=False)
     own.fit(np.column_stack([X - X.mean(axis=0), hot]), y, sample_weight=weight)
-    inner = reweighed(cells, np.ones(CELLS), period, 0.0)
+    inner = within_environments(cells, np.ones(CELLS), period)
     coef = solve(inner, np.ones(D, dtype=bool), 1.0, False)
     np.testing.assert_allclose(coef, own.coef_[:D], rtol=1e-7)
-    whole = combine(cells, np.ones(CELLS)).covariance
-    np.testing.assert_allclose(reweighed(cells, np.ones(CELLS), period, 1.0).covariance, whole)
+    np.testing.assert_allclose(inner.mean, combine(cells, np.ones(CELLS)).mean)
 
 
 def test_the_ridge_is_that_of_least_generalised_cross_validation() -> None:
@@ -249,7 +248,7 @@ def test_constants_and_levels_are_means() -> None:
     np.testing.assert_allclose(predicted(model, prob)[0], y.mean())
     model, prob, _, y, time = trained("level")
     np.testing.assert_allclose(predicted(model, prob)[0], y[time == 2004].mean())
-    for name in ("plain, last level", "recent", "within"):
+    for name in ("recent", "within"):
         model, prob, _, _, _ = trained(name)
         found, rows = predicted(model, prob)
         last = rows.time == 2004
@@ -284,7 +283,7 @@ def test_levels_of_labels_are_shares_of_classes(n_outputs) -> None:
         len(last) + 1
     )
     np.testing.assert_allclose(predicted(model, prob)[0][0], expected, rtol=1e-8)
-    model, prob, _, y, time = trained("plain, last level", n_outputs)
+    model, prob, _, y, time = trained("recent", n_outputs)
     p, rows = predicted(model, prob)
     mean = p[rows.time == 2004].mean(axis=0)
     np.testing.assert_allclose(mean, expected, rtol=1e-6)

@@ -41,15 +41,14 @@ def combine(cells: Moments, scale: FloatArray) -> Pooled:
     return Pooled(total, mean, inner + (gap.T * share) @ gap)
 
 
-def reweighed(cells: Moments, scale: FloatArray, environment: IntArray, between: float) -> Pooled:
-    """Moments in which differences between the means of environments count ``between`` times."""
-    total = combine(cells, scale)
-    codes = np.unique(environment)
-    parts = [combine(cells, np.where(environment == e, scale, 0.0)) for e in codes]
+def within_environments(cells: Moments, scale: FloatArray, environment: IntArray) -> Pooled:
+    """Moments in which differences between the means of environments count for nothing."""
+    parts = [combine(cells, np.where(environment == e, scale, 0.0)) for e in np.unique(environment)]
     weight = np.array([p.weight for p in parts])
     inner = np.tensordot(weight, np.array([p.covariance for p in parts]), axes=1)
-    inner = inner / (float(weight.sum()) or 1.0)
-    return Pooled(total.weight, total.mean, inner + between * (total.covariance - inner))
+    total = float(weight.sum())
+    mean = weight @ np.array([p.mean for p in parts]) / (total or 1.0)
+    return Pooled(total, mean, inner / (total or 1.0))
 
 
 def solve(m: Pooled, used: BoolArray, n_rows: float, shrink: bool) -> FloatArray:

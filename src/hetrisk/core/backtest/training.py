@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetrisk.core.backtest.logistic import logistic
-from hetrisk.core.backtest.solve import Pooled, combine, reweighed, solve
+from hetrisk.core.backtest.solve import Pooled, combine, solve, within_environments
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
 from hetrisk.core.predictor import Inputs, LinearPart, Part, softmax
@@ -88,7 +88,7 @@ class Training(ABC):
         columns: BoolArray | None = None,
         time: bool = False,
         shrink: bool = False,
-        between: float = 1.0,
+        within: bool = False,
     ) -> LinearPart:
         """Fit y on x.
 
@@ -98,9 +98,8 @@ class Training(ABC):
         columns : (d,) those that may be used.
         time : whether time is a column.
         shrink : whether by a ridge, of a strength that cross-validation chooses.
-        between : what differences between the means of environments (periods, or sites) count
-            for: 1 as any others, 0 not at all (each has a level of its own, which the part
-            averages), more than 1 for anchor regression.
+        within : whether differences between the means of environments (periods, or sites) count
+            for nothing: each has a level of its own, which the part averages.
         """
 
     @abstractmethod
@@ -167,16 +166,14 @@ class NumbersTraining(Training):
         columns: BoolArray | None = None,
         time: bool = False,
         shrink: bool = False,
-        between: float = 1.0,
+        within: bool = False,
     ) -> LinearPart:
         """Least squares from moments: see `Training.fit`."""
         scale = np.where(self.weight > 0, 1.0, 0.0) if cells is None else cells
         pooled = combine(self.cells, scale)
         used = np.ones(self.n_features, dtype=bool) if columns is None else columns
         used = np.append(used, time)
-        inner = pooled
-        if between != 1.0:
-            inner = reweighed(self.cells, scale, self.environment, between)
+        inner = within_environments(self.cells, scale, self.environment) if within else pooled
         n = pooled.effective(self.cells.weight, scale)
         coef = solve(inner, used, n, shrink)
         d = self.n_features
@@ -231,7 +228,7 @@ class LabelsTraining(Training):
         columns: BoolArray | None = None,
         time: bool = False,
         shrink: bool = False,
-        between: float = 1.0,
+        within: bool = False,
     ) -> LinearPart:
         """Logistic regression: see `Training.fit`."""
         scale = np.ones(len(self.weight)) if cells is None else cells
@@ -242,9 +239,7 @@ class LabelsTraining(Training):
         if time:
             origin = float(np.average(self.rows.time, weights=self.rows.weight))
             X = np.column_stack([X, self.rows.time - origin])
-        if between not in (0.0, 1.0):
-            raise ValueError("anchor regression is for numbers")
-        free = self.environment[self.rows.cell] if between == 0.0 else None
+        free = self.environment[self.rows.cell] if within else None
         coef, intercept = logistic(X, self.rows.y, weight, self.n_outputs, shrink, free)
         d = self.n_features
         slope = coef[d] if time else np.zeros(self.n_outputs)

@@ -1,11 +1,10 @@
 """Candidates that are closed forms of moments, or of rows with numpy alone: one file, one line."""
 
-from hetrisk.core.backtest.candidates.anchor import Anchor
 from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.candidates.constant import Constant
 from hetrisk.core.backtest.candidates.level import Level
 from hetrisk.core.backtest.candidates.levels import Levels
-from hetrisk.core.backtest.candidates.plain import Plain, PlainAtLevel
+from hetrisk.core.backtest.candidates.plain import Plain
 from hetrisk.core.backtest.candidates.recent import Recent
 from hetrisk.core.backtest.candidates.ridge import Ridge
 from hetrisk.core.backtest.candidates.splines import Splines
@@ -22,12 +21,10 @@ LINEAR: tuple[type[Candidate], ...] = (
     Constant,
     Ridge,
     Level,
-    PlainAtLevel,
     Trend,
     Recent,
     Within,
     Levels,
     Splines,
     Stable,
-    Anchor,
 )

@@ -13,5 +13,5 @@ class Within(Candidate):
 
     def fit(self, training: Training) -> tuple[Part, ...]:
         """See `Candidate.fit`."""
-        part = training.fit(between=0.0)
+        part = training.fit(within=True)
         return (shifted(part, training.shift((part,), training.last())),)
