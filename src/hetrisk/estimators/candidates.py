@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +13,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from hetrisk.core.backtest.candidates import CONSTANT, LINEAR, PLAIN, Candidate
 from hetrisk.core.backtest.cells import Layout
-from hetrisk.core.backtest.cuts import Left, Split
 from hetrisk.core.backtest.decision import Outcome, decide
-from hetrisk.core.backtest.prepare import training_of_rows
+from hetrisk.core.backtest.prepare import among_rows
 from hetrisk.core.backtest.run import Problem, Run, refit
 from hetrisk.core.backtest.training import Training
 from hetrisk.core.numerics.rows import FloatArray
@@ -141,23 +139,9 @@ class EstimatorCandidate(Candidate):
         return (EstimatorPart(model, classes, training.n_outputs, with_time),)
 
 
-FOLDS = 5
-
-
 def plain_alone(problem: Problem, candidates: list[Candidate], run: Run) -> Outcome:
-    """Deploy plain where nothing could be backtested, with what random cross-validation says.
-
-    Rows stand in an order of content: every fifth is left out in turn.
-    """
-    rows = problem.rows
-    n_folds = min(FOLDS, len(rows))
-    fold = np.arange(len(rows)) % n_folds
-    splits = tuple(
-        Split(np.arange(n_folds) != k, (Left(np.arange(n_folds) == k, k, f"random fold {k + 1}"),))
-        for k in range(n_folds)
-    )
-    training = partial(training_of_rows, rows, fold, problem.n_outputs)
-    folded = Problem(training, replace(rows, cell=fold), problem.n_outputs, n_folds)
+    """Deploy plain where nothing could be backtested, with what random cross-validation says."""
+    folded, splits = among_rows(problem)
     outcome = decide(folded, splits, candidates, 0.0, run, None, "", only_plain=True)
     predictor, members = refit(problem, candidates[:1], np.ones(1))
     forecast = replace(outcome.forecast, n_environments=0)

@@ -213,11 +213,13 @@ def _close(f: _Facts) -> str:
     if best.mean > CLOSE * f.chosen.mean:
         return ""
     bends = "trees" in best.candidate and "trees" not in f.chosen.candidate
-    plain = f.chosen.candidate == PLAIN
+    why = best.note.removeprefix("least error, but ")
+    if not why.startswith("not "):
+        plain = f.chosen.candidate == PLAIN
+        why = "not by two standard errors" if plain else "more in the worst environments"
     return (
         f"{'The relation may bend: ' if bends else ''}{called(best.candidate, f.unit)} erred "
-        f"{number(best.mean)} on average, less, but "
-        f"{'not by two standard errors' if plain else 'more in the worst environments'}."
+        f"{number(best.mean)} on average, less, but {why}."
     )
 
 

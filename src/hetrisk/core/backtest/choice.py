@@ -49,11 +49,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Choice:
-    """(F,) weights of the candidates; those of least X_t before the gate, and how they compare."""
+    """(F,) weights of the candidates, those of least X_t before the gate, and why they failed."""
 
     weight: FloatArray
     best: FloatArray
-    comparison: Comparison
+    refused: str = ""
 
 
 def choose(
@@ -64,7 +64,9 @@ def choose(
     mixed = losses.of(best[None])[0]
     comparison = compare(mixed, losses.single(plain), reach, noise(best))
     only_plain = np.eye(losses.n_candidates)[plain]
-    return Choice(best if comparison.beyond_chance else only_plain, best, comparison)
+    if comparison.beyond_chance:
+        return Choice(best, best)
+    return Choice(only_plain, best, "not by two standard errors")
 
 
 def compare(losses: FloatArray, plain: FloatArray, reach: float, noise: float) -> Comparison:

@@ -5,6 +5,9 @@
    (`run.backtest`).
 3. The average of a few candidates with least X_t at the reach asked for is sought, and chosen if
    it beats plain by two standard errors over the environments left out (`choice.choose`).
+   Where there is no time it must pass the same gate in random cross-validation as well: leaving
+   one environment of few out takes so much from the training that caution alone beats plain there,
+   and would not in deployment, which learns from all of them.
 4. What was chosen is fitted to all rows (`run.refit`).
 5. Its errors in the environments left out foretell those to come, and the intervals (`foretell`).
 """
@@ -29,6 +32,7 @@ from hetrisk.core.backtest.foretell import (
     mean_error,
 )
 from hetrisk.core.backtest.losses import extrapolated, row_losses
+from hetrisk.core.backtest.prepare import among_rows
 from hetrisk.core.backtest.run import Problem, Run, Tests, backtest, refit
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.predictor import Part, Predictor
@@ -84,6 +88,8 @@ def decide(
     choice = choose(tests.losses, plain, reach, noise)
     if only_plain:
         choice = replace(choice, weight=_single(tests, plain))
+    elif periods is None and choice.weight[plain] < 1.0:
+        choice = _among_rows(problem, fitted, choice, plain, run)
     predictor, members = refit(problem, fitted, choice.weight)
     errors = {
         "chosen": _errors(problem, tests, choice.weight, splits),
@@ -106,6 +112,22 @@ def decide(
         quantiles=interval_table(errors["chosen"], horizons) if numbers else None,
         drift=drift_of(problem, tests, choice.weight),
     )
+
+
+def _among_rows(
+    problem: Problem, fitted: Sequence[Candidate], choice: Choice, plain: int, run: Run
+) -> Choice:
+    """Keep the choice if it beats plain in random cross-validation, too, by the same gate."""
+    only_plain = np.eye(len(fitted))[plain]
+    used = np.flatnonzero(choice.weight + only_plain > 0).tolist()
+    tests = backtest(*among_rows(problem), [fitted[k] for k in used], run)
+    if not tests.failed:
+        weight, at = choice.weight[used], used.index(plain)
+        losses = tests.losses.of(weight[None])[0]
+        noise = tests.noise(problem.rows, at, weight)
+        if compare(losses, tests.losses.single(at), 0.0, noise).beyond_chance:
+            return choice
+    return replace(choice, weight=only_plain, refused="not in random cross-validation")
 
 
 def name_of(names: Sequence[str], weight: FloatArray) -> str:
@@ -209,11 +231,11 @@ def _ranking(
 def _note(name: str, weight: FloatArray, chosen: bool, choice: Choice) -> str:
     if chosen and name == PLAIN:
         best = np.array_equal(weight, choice.best)
-        return "least error" if best else "nothing beats it by two standard errors"
+        return "least error" if best else "nothing surely beats it"
     if chosen:
         return "beats plain by two standard errors"
     if np.array_equal(weight, choice.best):
-        return "least error, but not by two standard errors"
+        return f"least error, but {choice.refused}"
     if weight @ choice.weight > 0:
         return "part of the average chosen"
     return ""

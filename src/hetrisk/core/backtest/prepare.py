@@ -11,6 +11,8 @@ import numpy as np
 from hetrisk.core.backtest.cells import CellPass, Layout, cell_moments, time_and_level
 from hetrisk.core.backtest.content import content_order
 from hetrisk.core.backtest.cuts import (
+    FOLDS,
+    Left,
     Periods,
     Sites,
     Split,
@@ -92,7 +94,23 @@ def _training(
     return LabelsTraining(weight, layout.period, time, kept, n_outputs)
 
 
-def training_of_rows(
+def among_rows(problem: Problem) -> tuple[Problem, tuple[Split, ...]]:
+    """Return the same rows, which stand in an order of content, with every fifth left out in turn.
+
+    That is random cross-validation.
+    """
+    rows = problem.rows
+    n_folds = min(FOLDS, len(rows))
+    fold = np.arange(len(rows)) % n_folds
+    splits = tuple(
+        Split(np.arange(n_folds) != k, (Left(np.arange(n_folds) == k, k, f"random fold {k + 1}"),))
+        for k in range(n_folds)
+    )
+    training = partial(_training_of_rows, rows, fold, problem.n_outputs)
+    return Problem(training, replace(rows, cell=fold), problem.n_outputs, n_folds), splits
+
+
+def _training_of_rows(
     rows: SampleRows, fold: IntArray, n_outputs: int, chosen: BoolArray
 ) -> Training:
     """Return the training on the rows of some folds, in one cell."""
