@@ -102,6 +102,18 @@ def test_time_and_place_alone_make_a_forecast(workshop, tmp_path):
     assert moved.exit_code == 0, moved.output
 
 
+def test_names_with_blanks_are_quoted_once_where_they_are_to_be_typed(tmp_path):
+    table = frame().drop(columns=["label", "key"]).rename(columns={"place": "the site"})
+    table["a code"] = np.arange(len(table)) % 6 + 90210
+    table.rename(columns={"year": "the year"}).to_csv(tmp_path / "t.csv", index=False)
+    record = json.loads(run("fit", tmp_path / "t.csv", "-t", "y", "--json").stdout)
+    said = " ".join([*record["advice"], *(note["text"] for note in record["notes"])])
+    assert "add --environment 'the site' and" in said
+    assert "add --time 'the year' and" in said
+    assert "--number 'a code'" in said
+    assert "''" not in said
+
+
 def test_with_neither_it_says_what_to_name(workshop):
     result = run("fit", workshop / "table.csv", "-t", "y", "--drop", "label")
     assert result.exit_code == 0, result.output

@@ -48,6 +48,12 @@ def test_blocks_and_memory_agree(folder, tmp_path, monkeypatch):
         assert a["mean"] == pytest.approx(b["mean"], rel=1e-6)
 
 
+def test_the_folder_one_stands_in_has_a_name(folder, small_memory, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert fitted(".")["source"] == "."
+    assert "column 'none'" in run("fit", ".", "-t", "none").stderr
+
+
 def test_text_larger_than_memory_goes_the_same_way(tmp_path, small_memory):
     frame(0, 400).to_csv(tmp_path / "t.csv", index=False)
     record = fitted(tmp_path / "t.csv")

@@ -65,7 +65,7 @@ def read(path: Path, encoding: str, delimiter: str | None, sample: bool = False)
     from hetrisk.tables.large import drawn, is_large
     from hetrisk.tables.spooled import in_parquet
 
-    with progress(f"reading {shown(path.name)}"):
+    with progress(f"reading {shown(path.name or path)}"):
         if not (sample and is_large(path)):
             return read_table(path, encoding=encoding, delimiter=delimiter)
         with in_parquet(path, None, encoding, delimiter) as large:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -70,6 +70,7 @@ def check(
     from hetrisk.monitoring import check as compare
     from hetrisk.monitoring.checking import targets_of
     from hetrisk.monitoring.page import write_check
+    from hetrisk.report.stored import plain_record
     from hetrisk.tables.errors import shown
 
     deployed = open_model(model)
@@ -81,23 +82,14 @@ def check(
         write_check(found, report, f"Check of {table.source}")
     code = int(found.status) if found.status >= FAIL_ON[fail_on] else 0
     if as_json:
-        print_json(_record(found, code) | {"report": None if report is None else str(report)})
+        said = {"status": found.status.name.lower(), "exit_code": code}
+        print_json(plain_record(found) | said | {"report": report and str(report)})
         sys.exit(code)
     show(found, console(), quiet)
     say_notes([] if quiet else found.notes)
     if report is not None and not quiet:
         console().print(f"Report written to {shown(report, 200)}.", soft_wrap=True)
     sys.exit(code)
-
-
-def _record(found: Check, code: int) -> dict[str, Any]:
-    from hetrisk.report.stored import plain_record
-
-    record: dict[str, Any] = plain_record(found)
-    notable = {column.name for column in found.notable}
-    for column in record["columns"]:
-        column["notable"] = column["name"] in notable
-    return {**record, "status": found.status.name.lower(), "exit_code": code}
 
 
 def show(found: Check, screen: Console, quiet: bool = False) -> None:

@@ -33,18 +33,6 @@ something in the data or on the disk has to be mended, 2 when the command was mi
 """
 
 
-def candidate_names(
-    ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Refuse what no candidate is called."""
-    if not value:
-        return ()
-    from hetrisk.cli.columns import resolve
-    from hetrisk.estimators.candidates import BUILT_IN
-
-    return resolve(value, list(BUILT_IN), "--candidate", "candidate")
-
-
 @click.command(epilog=EPILOG)
 @click.argument("data", type=DATA)
 @click.option("--target", "-t", required=True, metavar="COL", help="The column to predict.")
@@ -80,7 +68,6 @@ def candidate_names(
     "--candidate",
     multiple=True,
     metavar="NAME",
-    callback=candidate_names,
     help="Only these models take part, beside plain and the constant.",
 )
 @click.option(
@@ -119,11 +106,15 @@ def fit(
     check_outputs({"--out": out, "--report": report}, data)
     from hetrisk import modelfile
     from hetrisk.cli import summary, terminal
+    from hetrisk.cli.columns import resolve
     from hetrisk.cli.wishes import Wishes
+    from hetrisk.estimators.candidates import BUILT_IN
     from hetrisk.report import write_report
     from hetrisk.report.stored import record
     from hetrisk.tables.errors import shown
 
+    known = list(BUILT_IN)
+    options["candidate"] = resolve(options["candidate"], known, "--candidate", "candidate")
     typed = shlex.join(ctx.meta[TYPED])
     fitted = _fitted(data, Wishes(**options), typed, encoding, delimiter)
     if out is not None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rich.console import Console
@@ -15,7 +14,6 @@ from rich.text import Text
 
 from hetrisk.tables.errors import counted, shown
 
-QUIET_SECONDS = 2.0
 MOST_NOTES = 12
 
 
@@ -31,25 +29,10 @@ def error_console() -> Console:
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Say what is being done while it is: a spinner on a terminal, a line after two seconds.
-
-    Parameters
-    ----------
-    what : the work, as "searching for environments".
-    """
+    """Say on a terminal what is being done while it is, as "reading table.csv"."""
     screen = error_console()
-    if screen.is_terminal:
-        with screen.status(Text(f"{what} …")):
-            yield
-        return
-    timer = threading.Timer(QUIET_SECONDS, lambda: screen.print(f"{what} …"))
-    timer.daemon = True
-    timer.start()
-    try:
+    with screen.status(Text(f"{what} …")) if screen.is_terminal else nullcontext():
         yield
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 def words(text: object, longest: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,13 @@ import pandas as pd
 
 from hetrisk.columns.dates import MISSING_IN_TARGET
 from hetrisk.core.backtest.losses import LEAST_PROBABILITY
-from hetrisk.core.drift.rise import rise
+from hetrisk.core.drift.rise import misses, rise
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.result import Expected, Forecast
 from hetrisk.modelfile import Deployed
 from hetrisk.monitoring.columns import Unseen, check_columns
 from hetrisk.monitoring.findings import Check, Outcome, Part, status_of
-from hetrisk.monitoring.reference import Reference, foretold, spelled
+from hetrisk.monitoring.reference import Reference
 from hetrisk.monitoring.words import sentence_of
 from hetrisk.report.names import LOG_LOSS
 from hetrisk.tables import TableError
@@ -25,6 +26,7 @@ from hetrisk.tables.columns import Column
 from hetrisk.tables.encoding import cells_in, places_of
 from hetrisk.tables.errors import counted, listed, quoted
 from hetrisk.tables.frames import as_pandas
+from hetrisk.tables.time import read_environment
 
 LEAST_ROWS_A_LINE = 5  # rows a slope, below which only level and the rest are told apart
 ALIKE = 0.01  # of the loss of the mean: a model that errs so little more is no worse
@@ -59,13 +61,18 @@ def check(deployed: Deployed, frame: Any, y: Any = None) -> Check:
     reference = Reference(**deployed.reference)
     rows = deployed.inputs(table)
     columns = check_columns(reference, observed(deployed, table), unseen(deployed, table))
-    outcome, strange = None, ""
+    outcome, notes = None, tuple[str, ...]()
     labelled = np.zeros(len(table), dtype=bool) if y is None else ~np.asarray(pd.isna(y))
     if labelled.any():
-        targets = outcomes(deployed, np.asarray(y)[labelled])
+        known = np.asarray(y)[labelled]
+        targets = outcomes(deployed, known)
         scores = deployed.predictor.predict(rows)[labelled]
         horizon = _horizon(deployed, None if rows.time is None else rows.time[labelled])
-        strange = strangers(deployed, np.asarray(y)[labelled])
+        strange = known[:0] if deployed.classes is None else known[~targets.any(axis=1)]
+        if len(strange):
+            names = listed(sorted({str(label) for label in strange}), 3)
+            rows_of = f"{counted(len(strange), 'row')} of a class the model does not know"
+            notes = (f"{rows_of} ({names}): wrong by nature",)
         outcome = _outcome(deployed, reference, rows.X[labelled], targets, scores, horizon)
     status = status_of(columns, outcome)
     return Check(
@@ -76,7 +83,7 @@ def check(deployed: Deployed, frame: Any, y: Any = None) -> Check:
         columns=columns,
         environments=_new_environments(deployed, reference, table),
         outcome=outcome,
-        notes=(strange,) if strange else (),
+        notes=notes,
     )
 
 
@@ -122,16 +129,6 @@ def outcomes(deployed: Deployed, y: np.ndarray) -> FloatArray:
     if (codes < 0).all():
         raise TableError(f"the target holds classes the model does not know: {str(y[0])!r}")
     return np.vstack([np.eye(len(position)), np.zeros(len(position))])[codes]
-
-
-def strangers(deployed: Deployed, y: np.ndarray) -> str:
-    """Say which classes the model does not know; "" where it knows all."""
-    known = set() if deployed.classes is None else {str(label) for label in deployed.classes}
-    strange = sorted({str(label) for label in y} - known) if known else []
-    if not strange:
-        return ""
-    rows = counted(sum(str(label) in strange for label in y), "row")
-    return f"{rows} of a class the model does not know ({listed(strange, 3)}): wrong by nature"
 
 
 def losses(y: FloatArray, scores: FloatArray, unit: str) -> FloatArray:
@@ -209,7 +206,12 @@ def _taken_apart(
     assert r.misses is not None
     # What log loss was foretold says nothing of squares: there the rows learned from are the start.
     squares = r.misses.loss if unit == LOG_LOSS else expected.mean**2
-    before, now = foretold(r.misses, squares), r.residual_lines(X, residual)
+    # What was foretold above the error on the rows learned from is counted as noise.
+    more = squares - r.misses.loss
+    before = replace(r.misses, loss=squares, noise=r.misses.noise + more)
+    place = {name: j for j, name in enumerate(r.names)}
+    columns = np.nan_to_num(X[:, [place[name] for name in r.missed]])
+    now = misses(columns, residual, r.centre)
     found = rise(before, now)
     if not found.total > 0:
         return found.total, ()
@@ -242,12 +244,15 @@ def _horizon(deployed: Deployed, time: FloatArray | None) -> float:
 def _new_environments(
     deployed: Deployed, reference: Reference, table: pd.DataFrame
 ) -> tuple[tuple[str, float], ...]:
+    """Environments that were not seen before, and the share of rows of each."""
     name = deployed.environment_name
     if name is None or name not in table.columns:
         return ()
     known = {there["name"] for there in reference.environments}
-    shares = spelled(table[name]).value_counts() / len(table)
-    return tuple((str(k), float(v)) for k, v in shares.items() if str(k) not in known)
+    codes, levels = read_environment(table[name], name)
+    shares = np.bincount(codes[codes >= 0], minlength=len(levels)) / len(table)
+    new = [(k, float(v)) for k, v in zip(levels, shares, strict=True) if k not in known]
+    return tuple(sorted(new, key=lambda entry: -entry[1]))
 
 
 def targets_of(deployed: Deployed, table: pd.DataFrame) -> np.ndarray | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from hetrisk.core.backtest.adaptation import Drift
 from hetrisk.core.drift.columns import Columns, summarise
@@ -47,15 +46,6 @@ class Reference:
     centre: FloatArray
     environments: tuple[Mapping[str, Any], ...] = ()
     drift: Drift | None = None
-
-    def residual_lines(self, X: FloatArray, residual: FloatArray) -> Misses:
-        """Residuals (n, K) of new rows (n, p) over the same columns."""
-        return misses(np.nan_to_num(X[:, self.chosen()]), residual, self.centre)
-
-    def chosen(self) -> list[int]:
-        """Positions of the columns whose slopes are compared."""
-        place = {name: j for j, name in enumerate(self.names)}
-        return [place[name] for name in self.missed]
 
 
 def reference_of(
@@ -99,18 +89,3 @@ def _shares(environment: np.ndarray | None) -> tuple[Mapping[str, Any], ...]:
     names, counts = np.unique(environment.astype(str), return_counts=True)
     shares = zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True)
     return tuple({"name": name, "share": share} for name, share in shares)
-
-
-def spelled(column: pd.Series) -> pd.Series:
-    """The values of a column that are there, as text without blanks."""
-    held = column[column.notna()].astype(object)
-    text = held.map(lambda value: str(value).strip())
-    return text[text != ""]
-
-
-def foretold(m: Misses, loss: float) -> Misses:
-    """The residuals as they were foretold for environments not seen: with more of a loss.
-
-    What was foretold above the error on the rows learned from is counted as noise.
-    """
-    return replace(m, loss=loss, noise=loss - (m.loss - m.noise))

@@ -39,16 +39,10 @@ def from_record(record: Mapping[str, Any]) -> Summary | None:
 def decision_of(record: Mapping[str, Any]) -> Decision:
     """Say what to do, from what a record holds of a backtest or of a search without one."""
     if record["verdict"]:
-        return decide_without_backtest(
-            record["verdict"],
-            record["verdict_reason"],
-            record["evidence"],
-            record["forecast"],
-            record["ranking"],
-        )
-    names = ("ranking", "backtest", "forecast", "reach_curve")
-    ranking, backtest, forecast, curve = (record[name] for name in names)
-    return decide(ranking, backtest, forecast, curve)
+        searched = ("verdict", "verdict_reason", "evidence", "forecast", "ranking")
+        return decide_without_backtest(*(record[name] for name in searched))
+    backtested = ("ranking", "backtest", "forecast", "reach_curve")
+    return decide(*(record[name] for name in backtested))
 
 
 def _items(value: Any) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from hetrisk.columns.words import shown
@@ -30,9 +31,9 @@ ENCODING = Remedy("encoding='latin-1'", "--encoding latin-1")
 
 def category(name: str) -> Remedy:
     """Take a column as a category."""
-    return Remedy(f"category=[{shown(name)!r}]", f"--category {shown(name)}")
+    return Remedy(f"category=[{shown(name)!r}]", f"--category {shlex.quote(shown(name))}")
 
 
 def number(name: str) -> Remedy:
     """Take a column as numbers."""
-    return Remedy(f"number=[{shown(name)!r}]", f"--number {shown(name)}")
+    return Remedy(f"number=[{shown(name)!r}]", f"--number {shlex.quote(shown(name))}")

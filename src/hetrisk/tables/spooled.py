@@ -84,7 +84,7 @@ def in_parquet(
     found wrong with the temporary file is said of the user's.
     """
     if is_parquet(path):
-        yield LargeTable(path, path.name)
+        yield LargeTable(path, path.name or str(path))
         return
     source = input_of(path)
     with _room_for(source), spool_folder() as folder:

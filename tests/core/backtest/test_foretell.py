@@ -17,6 +17,7 @@ from hetrisk.core.backtest.foretell import (
     interval_table,
     mean_error,
 )
+from hetrisk.core.backtest.losses import LEAST_PROBABILITY
 
 
 def errors_of(error, horizon=None, cut=None, quantiles=None, environment=None, learned=None):
@@ -41,6 +42,12 @@ def test_the_band_is_a_t_interval_for_a_further_environment() -> None:
     assert found.mean == pytest.approx(error.mean())
     assert found.lower == pytest.approx(error.mean() * np.exp(-wide))
     assert found.upper == pytest.approx(error.mean() * np.exp(wide))
+
+
+def test_no_band_goes_beyond_the_largest_log_loss() -> None:
+    labels = errors_of([0.01, 2.5, 0.3], quantiles=np.zeros((3, 0)))
+    assert expected(labels).upper == pytest.approx(-np.log(LEAST_PROBABILITY))
+    assert expected(errors_of([0.01, 2.5, 0.3])).upper > 100
 
 
 def test_larger_trainings_say_more() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from hetrisk.core.backtest.losses import LEAST_PROBABILITY
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.result import Expected
@@ -71,7 +72,8 @@ def mean_error(errors: EnvironmentErrors) -> float:
 def expected(errors: EnvironmentErrors, horizon: float | None = None) -> Expected:
     """Mean and band for one environment; at a horizon, or over those that were judged.
 
-    The band is a t interval for a further environment on the log scale.
+    The band is a t interval for a further environment on the log scale; that of log loss ends
+    where no row can lose more.
     """
     growth, centre = errors.growth, np.log(errors.reference)
     log_error = _log(errors.error)
@@ -80,7 +82,9 @@ def expected(errors: EnvironmentErrors, horizon: float | None = None) -> Expecte
     mean = mean_error(errors) if horizon is None else _mean(errors, np.exp(level)) * np.exp(carried)
     # Over all horizons the band holds what the horizon does to the error, too.
     spread = _spread(errors.by_environment(log_error if horizon is None else level))
-    return Expected(float(mean), float(mean * np.exp(-spread)), float(mean * np.exp(spread)))
+    most = np.inf if errors.quantiles.size else -np.log(LEAST_PROBABILITY)  # no log loss is more
+    lower, upper = mean * np.exp(-spread), min(mean * np.exp(spread), max(most, mean))
+    return Expected(float(mean), float(lower), float(upper))
 
 
 def _log(values: FloatArray) -> FloatArray:
