@@ -20,7 +20,7 @@ from hetrisk.core.backtest.foretell import (
 from hetrisk.core.backtest.losses import LEAST_PROBABILITY
 
 
-def errors_of(error, horizon=None, cut=None, quantiles=None, environment=None, learned=None):
+def errors_of(error, horizon=None, cut=None, quantiles=None, environment=None, learned=None, noise=0.0):
     error = np.asarray(error, dtype=float)
     J = len(error)
     return EnvironmentErrors(
@@ -32,13 +32,15 @@ def errors_of(error, horizon=None, cut=None, quantiles=None, environment=None, l
         quantiles=np.outer(error, norm.ppf(0.5 + np.array(LEVELS) / 2))
         if quantiles is None
         else quantiles,
+        noise=noise,
     )
 
 
 def test_the_band_is_a_t_interval_for_a_further_environment() -> None:
     error = np.array([1.0, 1.5, 2.0, 1.2])
-    found = expected(errors_of(error))
-    wide = student.ppf(0.95, 3) * np.log(error).std(ddof=1) * np.sqrt(1 + 1 / 4)
+    found = expected(errors_of(error, noise=0.02))
+    variance = (0.02 + 4 * np.log(error).var()) / 4
+    wide = student.ppf(0.95, 4) * np.sqrt(variance * (1 + 1 / 4))
     assert found.mean == pytest.approx(error.mean())
     assert found.lower == pytest.approx(error.mean() * np.exp(-wide))
     assert found.upper == pytest.approx(error.mean() * np.exp(wide))
@@ -88,11 +90,12 @@ def test_half_widths_are_upper_quantiles_over_environments() -> None:
 
 def test_of_few_environments_the_upper_end_of_a_t_interval() -> None:
     error = np.array([1.0, 1.5, 2.0, 1.2])
-    errors = errors_of(error)
+    errors = errors_of(error, noise=0.02)
     table = interval_table(errors, np.ones(1))
     k = LEVELS.index(0.9)
     logs = np.log(errors.quantiles[:, k])
-    upper = np.exp(logs.mean() + student.ppf(0.9, 3) * logs.std(ddof=1) * np.sqrt(1.25))
+    variance = (0.02 + 4 * logs.var()) / 4
+    upper = np.exp(logs.mean() + student.ppf(0.9, 4) * np.sqrt(variance * 1.25))
     assert table[0, 1 + k] == pytest.approx(upper)
 
 

@@ -34,6 +34,7 @@ from hetrisk.core.backtest.foretell import (
 from hetrisk.core.backtest.losses import extrapolated, row_losses
 from hetrisk.core.backtest.prepare import among_rows
 from hetrisk.core.backtest.run import Problem, Run, Tests, backtest, refit
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.predictor import Part, Predictor
 from hetrisk.core.records import Records
@@ -153,12 +154,15 @@ def _errors(
 ) -> EnvironmentErrors:
     rows, numbers = problem.rows, problem.n_outputs == 1
     learned = [float(rows.weight[split.train[rows.cell]].sum()) for split in splits]
-    error, quantiles = [], []
+    error, quantiles, noise = [], [], []
     for j in tests.judged:
         w = rows.weight[j.index]
         loss = row_losses(tests.mixed(j, weight), rows.y[j.index])
         mean = float(np.average(loss, weights=w))
         error.append(mean**0.5 if numbers else mean)
+        # Of the log of the mean loss, to first order; a root has half of it.
+        off = loss / max(mean, TINY) - 1.0
+        noise.append(float(w @ off**2) / float(w.sum()) ** 2 * (0.25 if numbers else 1.0))
         quantiles.append(_quantiles(np.sqrt(loss), w) if numbers else np.zeros(0))
     return EnvironmentErrors(
         environment=np.array([j.left.environment for j in tests.judged]),
@@ -167,6 +171,7 @@ def _errors(
         error=np.array(error),
         learned=np.array([learned[j.split] for j in tests.judged]),
         quantiles=np.array(quantiles),
+        noise=float(np.mean(noise)),
     )
 
 

@@ -34,6 +34,7 @@ class EnvironmentErrors:
     error : (J,) root mean squared error or log loss.
     learned : (J,) rows the training had: errors of larger ones say more of what is to come.
     quantiles : (J, L) of absolute errors at ``LEVELS``; none for labels.
+    noise : variance of a log error that the rows of an environment alone would give.
     """
 
     environment: FloatArray
@@ -42,6 +43,7 @@ class EnvironmentErrors:
     error: FloatArray
     learned: FloatArray
     quantiles: FloatArray
+    noise: float
 
     @property
     def growth(self) -> float:
@@ -81,7 +83,8 @@ def expected(errors: EnvironmentErrors, horizon: float | None = None) -> Expecte
     carried = 0.0 if horizon is None else growth * (np.log(horizon) - centre)
     mean = mean_error(errors) if horizon is None else _mean(errors, np.exp(level)) * np.exp(carried)
     # Over all horizons the band holds what the horizon does to the error, too.
-    spread = _spread(errors.by_environment(log_error if horizon is None else level))
+    logs = errors.by_environment(log_error if horizon is None else level)
+    spread = _further(logs, errors.noise, 0.5 + BAND / 2)
     most = np.inf if errors.quantiles.size else -np.log(LEAST_PROBABILITY)  # no log loss is more
     lower, upper = mean * np.exp(-spread), min(mean * np.exp(spread), max(most, mean))
     return Expected(float(mean), float(lower), float(upper))
@@ -98,13 +101,14 @@ def _mean(errors: EnvironmentErrors, values: FloatArray) -> float:
     return float((share @ values) / share.sum())
 
 
-def _spread(log_errors: FloatArray) -> float:
-    """Half the width of the band for one more environment."""
-    E = len(log_errors)
-    if E < 2:
-        return 0.0
-    quantile = float(student.ppf(0.5 + BAND / 2, E - 1))
-    return quantile * float(log_errors.std(ddof=1)) * float(np.sqrt(1.0 + 1.0 / E))
+def _further(logs: FloatArray, noise: float, level: float) -> float:
+    """How far above the mean a further environment may lie: the upper end of a t interval.
+
+    What rows alone would give counts as one environment more, as in the choice.
+    """
+    E = len(logs)
+    variance = (noise + float(((logs - logs.mean()) ** 2).sum())) / E
+    return float(student.ppf(level, E)) * float(np.sqrt(variance * (1.0 + 1.0 / E)))
 
 
 def interval_table(errors: EnvironmentErrors, horizons: FloatArray) -> FloatArray:
@@ -117,21 +121,17 @@ def interval_table(errors: EnvironmentErrors, horizons: FloatArray) -> FloatArra
     growth, centre = errors.growth, np.log(errors.reference)
     carried = np.exp(-growth * (np.log(errors.horizon) - centre))
     own = errors.by_environment(errors.quantiles * carried[:, None])
-    half = np.array([_upper(own[:, k], level) for k, level in enumerate(LEVELS)])
+    half = np.array([_upper(own[:, k], errors.noise, level) for k, level in enumerate(LEVELS)])
     half = np.maximum.accumulate(half)
     scale = np.exp(growth * (np.log(horizons) - centre))
     return np.column_stack([horizons, scale[:, None] * half])
 
 
-def _upper(values: FloatArray, level: float) -> float:
-    E = len(values)
-    if 1.0 / (1.0 - level) - 1e-9 <= E:
+def _upper(values: FloatArray, noise: float, level: float) -> float:
+    if 1.0 / (1.0 - level) - 1e-9 <= len(values):
         return float(np.quantile(values, level, method="higher"))
-    if E < 2:
-        return float(values.max())
     logs = _log(values)
-    further = student.ppf(level, E - 1) * logs.std(ddof=1) * np.sqrt(1.0 + 1.0 / E)
-    return float(np.exp(logs.mean() + further))
+    return float(np.exp(logs.mean() + _further(logs, noise, level)))
 
 
 def half_width(table: FloatArray, level: float, horizon: FloatArray) -> FloatArray:
