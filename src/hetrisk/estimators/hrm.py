@@ -7,7 +7,6 @@ told no environments, and have no part in the search of `StableRegressor`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -18,11 +17,9 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hetrisk.blocks import ArrayBlocks, Blocks
+from hetrisk.blocks import ArrayBlocks
 from hetrisk.blocks.stream import single_blas_thread
-from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.partition import membership
-from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.paper.invariance import PENALTIES
 from hetrisk.core.paper.loop import ASSIGNMENTS, ENVIRONMENTS, LoopResult, LoopSettings, joint_loop
 from hetrisk.core.paper.prediction import gated_weights, refit
@@ -62,7 +59,7 @@ class RoundRecord:
     chosen: bool
 
 
-class _HRM(WithEnvironments, ABC):
+class _HRM(WithEnvironments):
     """What regression and classification share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -159,14 +156,6 @@ class _HRM(WithEnvironments, ABC):
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             run=runner(self.n_jobs, prefer="threads"),
         )
-
-    @abstractmethod
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        """Rows in blocks, and the family of their target."""
-
-    @abstractmethod
-    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
-        """Set ``coef_``, ``intercept_`` and ``predictor_``."""
 
 
 class HRMRegressor(LinearRegressor, _HRM):

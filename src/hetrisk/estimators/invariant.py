@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hetrisk.blocks import Blocks
-from hetrisk.core.numerics.families import Family, NewtonFamily
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.blocks import is_out_of_core
+from hetrisk.core.numerics.families import NewtonFamily
 from hetrisk.core.paper.choice import choose_gates
 from hetrisk.core.paper.invariance import PENALTIES
 from hetrisk.core.paper.prediction import (
@@ -21,14 +19,15 @@ from hetrisk.core.paper.prediction import (
     refit,
     settled_on_labels,
 )
-from hetrisk.estimators.checks import check_environments, feature_gates
-from hetrisk.estimators.linear import LinearClassifier, LinearRegressor
+from hetrisk.estimators.keep import feature_gates
+from hetrisk.estimators.linear import LinearClassifier, LinearModel, LinearRegressor
+from hetrisk.estimators.memberships import memberships
 from hetrisk.estimators.scales import measure_scale
 
 __all__ = ["InvariantClassifier", "InvariantRegressor"]
 
 
-class _Invariant(BaseEstimator, ABC):
+class _Invariant(LinearModel):
     """What regression and classification share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -76,7 +75,9 @@ class _Invariant(BaseEstimator, ABC):
         -------
         self
         """
-        shares, names = check_environments(environments)
+        shares, names = environments, None
+        if environments is not None and not is_out_of_core(environments):
+            shares, names = memberships(environments)
         rows, family = self._check(X, y, sample_weight, shares)
         self.environment_names_ = rows.environment_labels if names is None else names
         scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
@@ -103,16 +104,6 @@ class _Invariant(BaseEstimator, ABC):
             coef, intercept = gated_weights(found.problem, fit, family)
         self._keep(scale.coef(coef), scale.intercept(coef, intercept))
         return self
-
-    @abstractmethod
-    def _check(
-        self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None
-    ) -> tuple[Blocks, Family]:
-        """Rows in blocks, and the family of their target."""
-
-    @abstractmethod
-    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
-        """Set ``coef_``, ``intercept_`` and ``predictor_``."""
 
 
 class InvariantRegressor(LinearRegressor, _Invariant):

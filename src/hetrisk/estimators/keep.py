@@ -1,4 +1,4 @@
-"""Which columns never leave, however the user says it."""
+"""What the user says of columns: which never leave, and which share a decision."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import BoolArray
+from hetrisk.core.numerics.rows import BoolArray, IntArray
 
 
 def kept_columns(keep: Any, names: Sequence[str] | None, n_features: int) -> BoolArray:
@@ -41,3 +41,25 @@ def _position(column: Any, known: dict[str, int], n_features: int) -> int:
     if not 0 <= column < n_features:
         raise ValueError(f"keep must hold positions below n_features={n_features}; got {column}.")
     return int(column)
+
+
+def feature_gates(feature_groups: Any, n_features: int, constant: BoolArray) -> IntArray:
+    """(d,) codes 0, 1, ... of the groups in the order of their first column.
+
+    A ``constant`` (d,) column, such as a level that no row has, stands alone: no decision is to be
+    made about it, and it would tie that about its group to none.
+    """
+    if feature_groups is None:
+        return np.arange(n_features)
+    names = np.asarray(feature_groups, dtype=object)
+    if names.shape != (n_features,):
+        raise ValueError(
+            f"feature_groups must hold one name or integer per column, n_features={n_features}; "
+            f"got shape {names.shape}."
+        )
+    codes: dict[Any, int] = {}
+    own = [
+        (alone, j) if alone else (alone, name)
+        for j, (name, alone) in enumerate(zip(names, constant, strict=True))
+    ]
+    return np.array([codes.setdefault(key, len(codes)) for key in own], dtype=np.int64)

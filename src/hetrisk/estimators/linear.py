@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any
 
@@ -10,11 +11,29 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_clas
 from sklearn.utils.validation import check_is_fitted
 
 from hetrisk.blocks import Blocks
-from hetrisk.core.numerics.families import Family
+from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinomial
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import IDENTITY, SOFTMAX, Inputs, LinearPart, Predictor, single
-from hetrisk.estimators.checks import check_classification_rows, check_regression_rows
-from hetrisk.estimators.inputs import as_blocks, by_features
+from hetrisk.estimators.inputs import as_blocks, by_features, check_classes
+from hetrisk.estimators.memberships import check_length
+
+MOST_COEFFICIENTS = 10_000  # of a multinomial: their curvature alone takes 800 MB
+
+
+class LinearModel(BaseEstimator, ABC):
+    """What a fit asks of the kind of target, numbers or labels."""
+
+    predictor_: Predictor | None
+
+    @abstractmethod
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None = None
+    ) -> tuple[Blocks, Family]:
+        """Rows in blocks, and the family of their target."""
+
+    @abstractmethod
+    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
+        """Set ``coef_``, ``intercept_`` and ``predictor_``."""
 
 
 class LinearRegressor(RegressorMixin):
@@ -29,7 +48,7 @@ class LinearRegressor(RegressorMixin):
     def _check(
         self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None = None
     ) -> tuple[Blocks, Family]:
-        return check_regression_rows(self, X, y, sample_weight, environments)
+        return _blocks(self, X, y, sample_weight, environments), Gaussian()
 
     def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
         self.coef_, self.intercept_ = coef, float(intercept)
@@ -55,7 +74,18 @@ class LinearClassifier(ClassifierMixin):
     def _check(
         self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None = None
     ) -> tuple[Blocks, Family]:
-        return check_classification_rows(self, X, y, sample_weight, environments)
+        rows = _blocks(self, X, y, sample_weight, environments, labels=True)
+        self.classes_ = check_classes(rows.labels())
+        n_classes = len(self.classes_)
+        coefficients = (n_classes - 1) * (rows.n_features + 1)
+        if n_classes > 2 and coefficients > MOST_COEFFICIENTS:
+            raise ValueError(
+                f"y must hold fewer classes: {n_classes} on {rows.n_features} columns make "
+                f"{coefficients:,} coefficients, more than the {MOST_COEFFICIENTS:,} that can be "
+                "fitted together. Merge classes, or is y a number?"
+            )
+        family = Bernoulli() if n_classes == 2 else Multinomial(n_classes)
+        return rows.encoded(self.classes_), family
 
     def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
         self.coef_, self.intercept_ = np.atleast_2d(coef), np.atleast_1d(intercept)
@@ -65,7 +95,7 @@ class LinearClassifier(ClassifierMixin):
         self.predictor_ = _predictor(scores, shift, SOFTMAX)
 
 
-class WithEnvironments(BaseEstimator):
+class WithEnvironments(LinearModel):
     """Environments of rows: a fit sets the three attributes below."""
 
     _scale: Any
@@ -104,6 +134,15 @@ class WithEnvironments(BaseEstimator):
         """(n,) environment of each training row: the most probable one; -1 for none."""
         share = self.environment_proba_
         return np.where(share.sum(axis=1) > 0, share.argmax(axis=1), -1)
+
+
+def _blocks(
+    model: Any, X: Any, y: Any, weight: Any, environments: FloatArray | None, labels: bool = False
+) -> Blocks:
+    rows = as_blocks(model, X, y, weight, environments=environments, labels=labels, min_rows=2)
+    if environments is not None:
+        check_length("environments", environments, rows.n_rows)
+    return rows
 
 
 def _predictor(coef: FloatArray, intercept: FloatArray, link: str) -> Predictor:

@@ -31,7 +31,7 @@ from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinom
 from hetrisk.core.numerics.floors import HALF_A_ROW
 from hetrisk.core.numerics.iteration import Solution
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
-from hetrisk.estimators.inputs import as_blocks, encoded
+from hetrisk.estimators.inputs import as_blocks, check_classes, encoded
 from hetrisk.estimators.scales import Scale, measure_scale
 
 MOST_ENVIRONMENTS = 8  # that "auto" tries
@@ -210,10 +210,8 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         if not labels:
             self.__dict__.pop("classes_", None)  # of an earlier fit
             return rows, Gaussian()
-        self.classes_ = rows.labels()
+        self.classes_ = check_classes(rows.labels())
         n_classes = len(self.classes_)
-        if n_classes < 2:
-            raise ValueError(f"y must hold at least two classes; got {self.classes_.tolist()}.")
         if name == Bernoulli.name and n_classes > 2:
             if self.family == "auto":
                 return rows.encoded(self.classes_), Multinomial(n_classes)

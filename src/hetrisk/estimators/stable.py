@@ -6,7 +6,6 @@ plain model is fitted on those that stay.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -29,12 +28,10 @@ from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.environments.memberships import Memberships
 from hetrisk.core.numerics.families import Family
 from hetrisk.core.numerics.rows import BoolArray, FloatArray
-from hetrisk.core.predictor import Predictor
 from hetrisk.core.records import Records
 from hetrisk.core.result import ColumnEvidence
 from hetrisk.core.stable.inferred import search_inferred
 from hetrisk.core.stable.search import Found, Question, search_known
-from hetrisk.estimators.checks import feature_gates
 from hetrisk.estimators.final import (
     FINAL_ROWS,
     fit_estimator,
@@ -43,7 +40,7 @@ from hetrisk.estimators.final import (
     total_weight,
 )
 from hetrisk.estimators.inputs import by_features
-from hetrisk.estimators.keep import kept_columns
+from hetrisk.estimators.keep import feature_gates, kept_columns
 from hetrisk.estimators.known import known_environments
 from hetrisk.estimators.linear import LinearClassifier, LinearRegressor, WithEnvironments
 from hetrisk.estimators.scales import Scale, measure_scale
@@ -51,10 +48,8 @@ from hetrisk.estimators.scales import Scale, measure_scale
 __all__ = ["StableClassifier", "StableRegressor", "StableSelector"]
 
 
-class _Stable(WithEnvironments, ABC):
+class _Stable(WithEnvironments):
     """What regression and classification share."""
-
-    predictor_: Predictor | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reach": [Interval(Real, 0, None, closed="left")],
@@ -170,14 +165,6 @@ class _Stable(WithEnvironments, ABC):
 
     def _labels(self, y: FloatArray) -> np.ndarray:
         return y
-
-    @abstractmethod
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
-        """Rows in blocks, and the family of their target."""
-
-    @abstractmethod
-    def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
-        """Set ``coef_``, ``intercept_`` and ``predictor_``."""
 
 
 class StableRegressor(LinearRegressor, _Stable):
