@@ -30,10 +30,23 @@ def csv(**columns):
     return table(**columns).to_csv(index=False).encode()
 
 
+ONE = [0.0] * 3 + [2.0] + [0.0] * (N - 4)
 FIT = ("fit", "{data}", "--target", "y", "--out", "{out}")
 
 # name: (content of the data file, arguments, exit code, what the error must say)
 FIT_CASES = {
+    "one row with weight": (
+        csv(w=ONE),
+        (*FIT, "--weight", "w"),
+        1,
+        "two of them positive at least",
+    ),
+    "one label with weight": (
+        csv(w=ONE, y=["p", "q", "r"] * 10),
+        (*FIT, "--weight", "w"),
+        1,
+        "two of them positive at least; 1 of them are",
+    ),
     "empty file": (b"", FIT, 1, "'data.csv' is empty"),
     "blank lines": (b"\n\n\n", FIT, 1, "only one column"),
     "header only": (b"a,b,y\n", FIT, 1, "column names but no rows"),
@@ -297,3 +310,25 @@ def test_a_device_without_space(folder, workshop):
     result = run("predict", workshop / "y.hetrisk", workshop / "table.csv", "--out", "/dev/full")
     check(result, 1, "No space left on device", folder)
     assert os.path.exists("/dev/full")
+
+
+@pytest.mark.parametrize("out", ["p.csv", "p.parquet"])
+@pytest.mark.parametrize("kind", ["map", "struct", "list"])
+def test_a_column_of_things_is_not_copied(workshop, tmp_path, kind, out):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    kinds = {
+        "map": ([("k", 1)], pa.map_(pa.string(), pa.int64())),
+        "struct": ({"k": 1}, pa.struct([("k", pa.int64())])),
+        "list": ([1, 2], pa.list_(pa.int64())),
+    }
+    value, held = kinds[kind]
+    table = pa.Table.from_pandas(frame())
+    table = table.append_column("things", pa.array([value] * len(table), held))
+    pq.write_table(table, tmp_path / "t.parquet")
+    result = run(
+        *("predict", workshop / "y.hetrisk", tmp_path / "t.parquet", "--id", "things"),
+        *("--out", tmp_path / out),
+    )
+    assert result.exit_code == 1
+    assert "column 'things' does not hold single values to copy" in result.output
+    assert not (tmp_path / out).exists()

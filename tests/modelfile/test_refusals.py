@@ -79,6 +79,10 @@ REFUSED = {
         lambda f: packed(**{**parts(f), "records_json": "[" * 100_000 + "]" * 100_000}),
         "is damaged",
     ),
+    "unfolding": (
+        lambda f: packed(**{**parts(f), "records_json": "[" + "[]," * 1_000_000 + "1]"}),
+        "no model needs more than 1,000,000 values",
+    ),
     "said twice": (lambda f: packed(**{**parts(f), "records_json": '{"a":1,"a":2}'}), "twice"),
     "NaN": (lambda f: packed(**{**parts(f), "records_json": "NaN"}), "NaN is no number of JSON"),
     "a list": (lambda f: packed(**{**parts(f), "records_json": "[]"}), "hold encoder, predictor"),

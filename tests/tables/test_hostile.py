@@ -13,7 +13,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from hetrisk.tables import TableEncoder, TableError, inputs, read_table
+from hetrisk.tables import TableEncoder, TableError, formats, inputs, read_table
 from hetrisk.tables.parquet import decoded_bytes, parquet_parts
 from hetrisk.tables.spooled import is_large_text
 
@@ -84,6 +84,40 @@ def test_a_sheet_of_more_cells_than_memory_is_refused(tmp_path, monkeypatch):
         monkeypatch.setattr(inputs, "memory_limit", lambda limit=limit: limit)
         with pytest.raises(TableError, match=said):
             read_table(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + "{}," * 2_000_000 + "{}]",
+        '{"a":1}\n{"a":[' + "[]," * 2_000_000 + "1]}\n",
+        '{"a":1}\n' * 2_000_000,
+        "".join(f'{{"k{i}":1}}\n' for i in range(6_000)),
+    ],
+    ids=["empty objects", "empty lists", "lines", "a name a row"],
+)
+def test_json_that_unfolds_is_refused_before(tmp_path, text):
+    peak, said = peak_of(written(tmp_path / "t.json", text), limit=40 << 20)
+    assert said == "'t.json' does not fit in memory"
+    assert peak < 130
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4", "uncompressed"])
+def test_what_feather_unpacks_to_is_known_before(tmp_path, compression):
+    words = pa.array(["u", "v"] * 500_000).dictionary_encode()
+    table = pa.table({"a": np.zeros(1_000_000), "t": ["x" * 99] * 1_000_000, "w": words})
+    feather.write_feather(table, tmp_path / "t.feather", compression=compression, chunksize=10**6)
+    peak, said = peak_of(tmp_path / "t.feather", limit=100 << 20)
+    assert said == "'t.feather' does not fit in memory"
+    assert peak < 20 + (tmp_path / "t.feather").stat().st_size / 2**20
+    with (tmp_path / "t.feather").open("rb") as file:
+        assert table.nbytes == pytest.approx(formats._unpacked(file), rel=0.01)
+
+
+def test_a_name_that_stands_twice_is_found_at_once(tmp_path):
+    names = "".join(f'"k{i}":1,' for i in range(200_000))
+    with pytest.raises(TableError, match="'z' stands twice"):
+        read_table(written(tmp_path / "t.json", f'[{{{names}"z":1,"z":2}}]'))
 
 
 def test_texts_that_fill_memory_once_they_are_decoded_are_refused_before(tmp_path):

@@ -14,6 +14,7 @@ from hetrisk import atomic
 from hetrisk.cli.columns import named
 from hetrisk.monitoring.checking import observed
 from hetrisk.monitoring.reference import Reference
+from hetrisk.tables.cells import cells_of
 from hetrisk.tables.errors import TableError, counted, needs, quoted, shown
 
 if TYPE_CHECKING:
@@ -109,7 +110,10 @@ class Predictions:
                 f"{quoted(label)} is what a column of the predictions is called: rename the "
                 "column, or copy another"
             )
-        return {label: frame.iloc[:, names.index(label)].to_numpy()}
+        column = frame.iloc[:, names.index(label)]
+        if cells_of(label, column) is None:  # no format of predictions has all of these
+            raise TableError(f"column {quoted(label)} does not hold single values to copy")
+        return {label: column.to_numpy()}
 
     def _rounded(self, values: np.ndarray) -> np.ndarray:
         """Leave out digits that say nothing: a millionth of the target's spread is enough."""

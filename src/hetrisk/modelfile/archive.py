@@ -20,7 +20,8 @@ from hetrisk.modelfile.errors import ModelFileError
 
 FORMAT_VERSION = 3
 LARGEST_FILE = 1 << 30  # a thousand boosted trees of 31 leaves take a three-hundredth of it
-LARGEST_TEXT = 1 << 24  # JSON unfolds twentyfold
+LARGEST_TEXT = 1 << 24
+MOST_VALUES = 1_000_000  # of JSON: each takes 50 to 200 bytes once it is read
 LABEL, RECORDS, ARRAYS = "hetrisk.json", "records.json", "arrays.bin"
 _PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"(", b"c")
 
@@ -79,6 +80,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _parsed(text: bytes) -> Any:
+    if sum(map(text.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise ModelFileError(f"was refused: no model needs more than {MOST_VALUES:,} values")
     return json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once)
 
 

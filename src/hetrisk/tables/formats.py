@@ -7,11 +7,13 @@ Whatever that library finds wrong becomes one sentence with the file's name.
 from __future__ import annotations
 
 import json
+import struct
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -35,7 +37,7 @@ FOREIGN = {
     b"\x80\x04": "a pickle; save the table as CSV or Parquet",
     b"\x80\x05": "a pickle; save the table as CSV or Parquet",
 }
-CELL_BYTES = 100  # of one cell of a sheet, about
+CELL_BYTES = 100  # of one cell of a sheet or of JSON, about
 LAST_ROW = 1 << 20  # of a sheet, as Excel has them
 _SPACE = "\ufeff \t\r\n"
 Reader = Callable[[Input], Table]
@@ -67,10 +69,44 @@ def read_feather(source: Input) -> Table:
         raise needs("reading Feather", "pyarrow", "formats") from None
     try:
         with source.open() as file:
+            _refuse_larger(_unpacked(file), source)
+            file.seek(0)
             table = feather.read_table(file)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, struct.error) as error:
         raise unreadable(source, "Feather file", error) from None
     return Table(checked_frame(table, source), source.name)
+
+
+def _unpacked(file: IO[bytes]) -> int:
+    """Bytes of the buffers of a Feather file once they are unpacked, by what stands before each.
+
+    What says where they lie is a flatbuffer: tables that point to their fields.
+    """
+    import pyarrow as pa
+
+    def at(place: int) -> int:
+        return place + int(struct.unpack_from("<I", meta, place)[0])
+
+    def field(table: int, number: int) -> int:
+        layout = table - struct.unpack_from("<i", meta, table)[0]
+        size, _, *fields = struct.unpack_from("<HH5H", meta + bytes(16), layout)
+        return table + fields[number] if 4 + 2 * number < size and fields[number] else 0
+
+    file.seek(len(b"ARROW1\0\0"))
+    total = 0
+    for message in pa.ipc.MessageReader.open_stream(file):
+        if message.type not in ("record batch", "dictionary"):
+            continue
+        meta, body = message.metadata.to_pybytes(), memoryview(message.body)
+        batch = at(field(at(0), 2))
+        if message.type == "dictionary":
+            batch = at(field(batch, 1))
+        buffers, packed = at(field(batch, 2)), field(batch, 3) != 0
+        for k in range(struct.unpack_from("<I", meta, buffers)[0]):
+            start, length = struct.unpack_from("<qq", meta, buffers + 4 + 16 * k)
+            size = struct.unpack_from("<q", body, start)[0] if packed and length else length
+            total += max(size, length)
+    return total
 
 
 def read_workbook(source: Input) -> Table:
@@ -173,25 +209,39 @@ def read_json(text: Iterator[str], source: Input) -> Table:
     first = next((number, line) for number, line in lines if line.strip(_SPACE))
     if first[1].lstrip(_SPACE).startswith("["):
         whole = "".join([first[1], *(line for _, line in lines)])
-        return Table(_framed(_array(whole, source), source), source.name)
-    records = []
-    for number, line in chain([first], lines):
-        if line.strip():
-            record = _parsed(line.rstrip(), source, number)
-            if not isinstance(record, dict):
-                raise TableError(f"{source.quoted}, line {number}: not a JSON object")
-            records.append(record)
+        records = _array(whole, source)
+    else:
+        records, held = [], 0
+        for number, line in chain([first], lines):
+            if line.strip():
+                held += _unfolded(line)
+                _refuse_larger(held, source)
+                record = _parsed(line.rstrip(), source, number)
+                if not isinstance(record, dict):
+                    raise TableError(f"{source.quoted}, line {number}: not a JSON object")
+                records.append(record)
     return Table(_framed(records, source), source.name)
 
 
+def _unfolded(text: str) -> int:
+    """Bytes that JSON takes once it is parsed, about: values are set apart by these marks."""
+    return len(text) + CELL_BYTES * sum(map(text.count, ",[{"))
+
+
+def _refuse_larger(held: int, source: Input) -> None:
+    if held > inputs.memory_limit():
+        raise TableError(f"{source.quoted} does not fit in memory")
+
+
 def _framed(records: list[dict[str, Any]], source: Input) -> pd.DataFrame:
+    names = dict.fromkeys(name for record in records for name in record)
+    _refuse_larger(CELL_BYTES // 5 * len(names) * len(records), source)  # a name of its own a row
     try:
         return pd.DataFrame.from_records(records)
     except UnicodeEncodeError as error:
         half = error.object[error.start : error.end]
         raise TableError(f"{source.quoted} holds half a character, {quoted(half)}") from None
     except OverflowError:  # integers of hundreds of digits beside others
-        names = dict.fromkeys(name for record in records for name in record)
         columns = {n: np.asarray([r.get(n) for r in records], dtype=object) for n in names}
         return pd.DataFrame(columns)
 
@@ -200,12 +250,13 @@ def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object, refusing one that says two things under one name."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        twice = next(name for name in record if [key for key, _ in pairs].count(name) > 1)
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"{quoted(twice)} stands twice in one object")
     return record
 
 
 def _array(text: str, source: Input) -> list[dict[str, Any]]:
+    _refuse_larger(_unfolded(text), source)
     records = _parsed(text, source, 1)
     strange = [i for i, record in enumerate(records) if not isinstance(record, dict)]
     if strange:

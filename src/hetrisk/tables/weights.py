@@ -12,7 +12,7 @@ from hetrisk.tables.errors import TableError, counted, listed, quoted
 
 
 def read_weights(frame: pd.DataFrame, name: str) -> FloatArray:
-    """(n,) weights, as they stand in a column of a table: finite, none negative, some positive."""
+    """(n,) weights, as they stand in a column of a table: finite, none negative, two positive."""
     places = places_of(frame)
     if name not in places:
         raise TableError(
@@ -21,10 +21,11 @@ def read_weights(frame: pd.DataFrame, name: str) -> FloatArray:
     cells = cells_of(name, frame.iloc[:, places[name]])
     values = np.full(len(frame), np.nan) if cells is None else cells.numbers()
     wrong = int((~(np.isfinite(values) & (values >= 0))).sum())
-    what = f"{counted(wrong, 'row')} hold something else" if wrong else "all are zero"
-    if wrong or not np.any(values > 0):
+    held = int((values > 0).sum())
+    if wrong or held < 2:
+        what = f"{counted(wrong, 'row')} hold something else" if wrong else f"{held} of them are"
         raise TableError(
-            f"weight column {quoted(name)} must hold numbers that are not negative, some of them "
-            f"positive; {what}"
+            f"weight column {quoted(name)} must hold numbers that are not negative, two of them "
+            f"positive at least; {what}"
         )
     return values
