@@ -113,18 +113,13 @@ def draw(picture: Picture, ax: Axes) -> None:
     for at, label in picture.guides:
         ax.axvline(at, color="0.3", linestyle="--", linewidth=1)
         ax.annotate(_plain(label), (at, 1.01), xycoords=("data", "axes fraction"), fontsize="small")
-    if picture.zero:
-        ax.axhline(0.0, color="0.5", linewidth=1)
-    if picture.diagonal:
-        ax.axline((0.0, 0.0), slope=1.0, color="0.5", linewidth=1)
     if picture.ticks:
         every = -(-len(picture.ticks) // MOST_TICKS)
         shown = picture.ticks[::-every]
         ax.set_xticks([at for at, _ in shown], [_plain(label) for _, label in shown])
         ax.tick_params(axis="x", labelrotation=30)
-    if picture.from_zero:
-        _, high = picture.span("y")
-        ax.set_ylim(0.0, 1.06 * high or 1.0)
+    _, high = picture.span("y")
+    ax.set_ylim(0.0, 1.06 * high or 1.0)
     ax.set(xlabel=picture.x_label, ylabel=picture.y_label, title=picture.title)
     if len(named) > 1:
         ax.legend()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from hetrisk import atomic
@@ -18,7 +17,7 @@ BADGE = {
 }
 
 
-def render_check(found: Check, title: str | None = None) -> str:
+def render_check(found: Check, title: str) -> str:
     """Return the page of a check as one self-contained HTML file.
 
     Parameters
@@ -29,7 +28,7 @@ def render_check(found: Check, title: str | None = None) -> str:
     badge, word = BADGE[found.status]
     return template("check.html", "hetrisk.monitoring").render(
         c=found,
-        title=brief(title or "Check of new rows", 200),
+        title=brief(title, 200),
         badge=badge,
         word=word,
         parts=[] if found.outcome is None else parts_of(found.outcome),
@@ -39,7 +38,6 @@ def render_check(found: Check, title: str | None = None) -> str:
     )
 
 
-def write_check(found: Check, path: str | os.PathLike[str], title: str | None = None) -> Path:
-    """Write the page to ``path``, all at once or not at all, and return it."""
+def write_check(found: Check, path: Path, title: str) -> None:
+    """Write the page to ``path``, all at once or not at all."""
     atomic.write_bytes(path, render_check(found, title).encode("utf-8", errors="replace"))
-    return Path(path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-import os
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -51,10 +50,9 @@ BADGE = {
 }
 
 
-def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
-    """Write the page of a summary to ``path``, all at once or not at all, and return it."""
+def write_report(summary: Summary, path: Path) -> None:
+    """Write the page of a summary to ``path``, all at once or not at all."""
     atomic.write_bytes(path, render(summary).encode("utf-8", errors="replace"))
-    return Path(path)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # scales of numbers near the largest float
