@@ -20,6 +20,7 @@ from hetrisk.core.stable.regressions import (
     risk_at,
     standard_sums,
 )
+from hetrisk.datasets import load_task
 
 from .made import drifting_cause, homogeneous, of, shifting_effect
 
@@ -171,3 +172,24 @@ def test_moments_and_rows_are_much_the_same_witnesses():
         assert (rows.noise() < 0.01) == (sums.noise() < 0.01)
         without = np.array([True, True, True, False])
         assert (rows.column(3, without) < 0.01) == (sums.column(3, without) < 0.01)
+
+
+def test_slopes_that_go_on_moving():
+    X, y, e = drifting_cause(shift=0.5)
+    sums = standard_sums(of(X, y, e))
+    full = Regressions.on(sums, np.ones(4, dtype=bool))
+    losses = full.losses()
+    seen = mean_and_worst(losses.pooled - losses.own)[1]
+    assert full.loss_if_slopes(full, 1.0) == pytest.approx(seen, rel=0.05)
+    # Of the mean slope the loss grows with the square of the reach.
+    even = Regressions.on(sums / sums[:, :1, :1], np.ones(4, dtype=bool))
+    once, thrice = (even.loss_if_slopes(even, reach) for reach in (1.0, 3.0))
+    assert thrice > 5.0 * once
+
+
+@pytest.mark.parametrize("seed", [881, 886])
+def test_the_set_of_least_loss_is_proposed(seed):
+    task = load_task("spreading_effects", seed, spreads=(0.5, 0.8, 1.0))
+    e = np.unique(task.train.environments, return_inverse=True)[1]
+    found = decided(task.train.X, task.train.y, e, reach=4.0)
+    assert found.support.tolist() == [True] * 6 + [False] * 3

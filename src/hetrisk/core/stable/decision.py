@@ -32,9 +32,6 @@ from hetrisk.core.stable.regressions import Regressions, risk_at, standard_sums
 LEVEL = 0.01
 SHARE_LEFT = 0.2
 
-# Share of the loss that leaving must save where nothing but the loss speaks for it: 2 % of the
-# error, from which on differences are counted as help or harm.
-HELP = 0.04
 # Factor by which the loss may rise where environments were merged from thin ones and it is the
 # columns that moved: with drifting effects it rises by less, in tables that are harmed by more.
 MERGED_RISE = 1.1
@@ -117,34 +114,30 @@ def decide(
     merged : whether environments were made by merging thin ones. Columns of such differ more
         easily, so that they moved is a reason to leave only where that does no harm.
     """
-    d = len(groups)
-    everything = np.ones(d, dtype=bool)
+    everything, unasked = np.ones(len(groups), dtype=bool), np.full(len(groups), np.nan)
     full = Regressions.on(sums, everything)
     plain = full.losses()
     risk_plain = float(risk_at(plain.pooled, reach))
     free = [np.flatnonzero(groups == g) for g in np.unique(groups) if not keep[groups == g].any()]
-    nothing = Decision(
-        everything, STAYS, 1.0, np.full(d, np.nan), risk_plain, risk_plain, np.nan, everything
-    )
+    nothing = Decision(everything, STAYS, 1.0, unasked, risk_plain, risk_plain, np.nan, everything)
 
     # 1. Is there anything to explain? H0: y given all columns has one regression everywhere.
-    p = evidence.slopes(everything)
-    nothing = replace(nothing, p_slopes=p)
-    if p > level:
+    nothing = replace(nothing, p_slopes=evidence.slopes(everything))
+    if nothing.p_slopes > level:
         return replace(nothing, why=NO_DIFFERENCE)
 
-    # 2. Propose: the cheapest set that stays with next to no regret.
+    # 2. Propose: the set of least loss that stays with next to no regret.
     regret = float(plain.regret)
     if regret <= 0.0:
         return nothing
-    most_left = SHARE_LEFT * regret
 
     def settled(fit: Regressions) -> bool:
-        return bool(fit.losses().regret <= most_left)
+        return bool(fit.losses().regret <= SHARE_LEFT * regret)
 
-    met = [Regressions.on(sums, c) for c in candidates] if candidates else _paths(full, free)
-    likely = [fit for fit in _by_cost(met) if settled(fit)]
-    proposed = _cheapest(likely, [] if candidates else free, settled)
+    given = [Regressions.on(sums, c) for c in candidates or []]
+    met = given or _paths(full, free, reach)
+    likely = [fit for fit in _by_risk(met, reach) if settled(fit)]
+    proposed = _best(likely, [] if candidates else free, reach, settled)
     if proposed is None:
         return nothing
     losses = proposed.losses()
@@ -156,10 +149,15 @@ def decide(
     )
 
     # 3. Dispose: it leaves what it leaves out if that lowers the loss, in the mean environment and
-    #    at the reach asked for.
+    #    at the reach asked for, and also if the slopes of y go that far: X_t carries losses on in a
+    #    line, but those of a cause whose slope moves grow with its square.
     #    By more than is known: a squared error of n rows has a relative error of sqrt(2 / n).
-    least = max(HELP, np.sqrt(2.0 / sums[:, 0, 0].min()))
-    if weighed.risk < (1.0 - least) * risk_plain and losses.cost < plain.cost:
+    least = np.sqrt(2.0 / sums[:, 0, 0].min())
+    if (
+        weighed.risk < (1.0 - least) * risk_plain
+        and losses.cost < plain.cost
+        and proposed.loss_if_slopes(full, reach) < full.loss_if_slopes(full, reach)
+    ):
         return replace(weighed, support=proposed.support, why=PAYS)
 
     # 4. Where it lowers that at the reach alone, or not at all, ask whose mechanism moved. The
@@ -174,45 +172,47 @@ def decide(
         def same(fit: Regressions) -> bool:
             return settled(fit) and evidence.slopes(fit.support) > level
 
-        one = _cheapest(likely, free, same)
-        found = weighed
-        if one is not None:
-            found = _moved(one, full, free, evidence, settled, level, weighed)
-        if found.why != MOVED:
-            return found
-        losses = Regressions.on(sums, found.support).losses()
-        risk = float(risk_at(losses.pooled, reach))
-        if not merged or risk <= MERGED_RISE * risk_plain:
-            return replace(found, risk=risk, regret_left=float(losses.regret) / regret)
+        fit = _best(likely, free, reach, same)
+        if fit is not None:
+            found = _moved(fit, full, free, evidence, settled, level, weighed)
+            if found.why != MOVED:
+                return found
+            losses = Regressions.on(sums, found.support).losses()
+            risk = float(risk_at(losses.pooled, reach))
+            if not merged or risk <= MERGED_RISE * risk_plain:
+                return replace(found, risk=risk, regret_left=float(losses.regret) / regret)
     return weighed
 
 
-def _paths(full: Regressions, free: list[IntArray]) -> list[Regressions]:
-    """Sets met when groups are left out one by one, for least error and weighted regret."""
+def _paths(full: Regressions, free: list[IntArray], reach: float) -> list[Regressions]:
+    """Sets met when groups are left out one by one, for least X_t and weighted regret."""
     met: dict[bytes, Regressions] = {}
     for weight in WEIGHTS:
         fit, left = full, list(free)
         while left:
             losses = fit.losses_without(left)
-            best = int(np.argmin(losses.cost + weight * losses.regret))
+            best = int(np.argmin(risk_at(losses.pooled, reach) + weight * losses.regret))
             fit = fit.without(left.pop(best))
             met.setdefault(fit.support.tobytes(), fit)
     return list(met.values())
 
 
-def _by_cost(fits: list[Regressions]) -> list[Regressions]:
-    return sorted(fits, key=lambda fit: float(fit.losses().cost))
+def _by_risk(fits: list[Regressions], reach: float) -> list[Regressions]:
+    return sorted(fits, key=lambda fit: float(risk_at(fit.losses().pooled, reach)))
 
 
-def _cheapest(
-    candidates: list[Regressions], free: list[IntArray], passes: Callable[[Regressions], bool]
+def _best(
+    candidates: list[Regressions],
+    free: list[IntArray],
+    reach: float,
+    passes: Callable[[Regressions], bool],
 ) -> Regressions | None:
     """The first that passes, then whatever may return to it, what helps most first."""
     fit = next((fit for fit in candidates if passes(fit)), None)
     while fit is not None:
         out = [columns for columns in free if not fit.support[columns].any()]
-        back = _by_cost([_with(fit, columns) for columns in out]) if len(out) > 1 else []
-        larger = next((wider for wider in back if passes(wider)), None)
+        back = [_with(fit, columns) for columns in out] if len(out) > 1 else []
+        larger = next((wider for wider in _by_risk(back, reach) if passes(wider)), None)
         if larger is None:
             return fit
         fit = larger

@@ -79,26 +79,27 @@ def spreads_differ(
 ) -> float:
     """p-value of H0: residuals are as large in all environments.
 
-    Welch's analysis of variance (1951) of the absolute residuals, after Levene (1960): it asks for
-    no normal noise and for no common spread of the absolute residuals.
+    Levene's test (1960): an analysis of variance of the absolute residuals, with m_e their mean in
+    environment e, m that of all, and W the squares about the m_e,
+
+        F = (n - K) / (K - 1) * sum_e n_e (m_e - m)^2 / W,
+
+    which asks for no normal noise. It has Fisher's distribution with K - 1 and n - K degrees of
+    freedom; environments of two rows or fewer take no part.
     """
     w = np.ones(len(residual)) if weight is None else weight
     size, held = np.abs(residual), environments >= 0
     codes, K = environments[held], int(environments.max(initial=-1)) + 1
-    n, total = (np.bincount(codes, v[held], K) for v in (w, w * size))
-    square = np.bincount(codes, (w * size**2)[held], K)
+    n, total, square = (np.bincount(codes, v[held], K) for v in (w, w * size, w * size**2))
     some = n > 2.0
     if some.sum() < 2:
         return 1.0
-    n, mean = n[some], total[some] / n[some]
-    variance = np.maximum(square[some] - n * mean**2, 0.0) / (n - 1.0)
+    n, mean, square = n[some], total[some] / n[some], square[some]
+    rows, k = float(n.sum()), len(n)
     # Residuals that are all alike, as of an exact fit, are as large as each other up to rounding.
-    precision = n / np.maximum(variance, SINGULAR * mean.max() ** 2 + TINY)
-    k = len(n)
-    centre = precision @ mean / precision.sum()
-    between = precision @ (mean - centre) ** 2 / (k - 1)
-    spare = ((1.0 - precision / precision.sum()) ** 2 / (n - 1.0)).sum() / (k**2 - 1)
-    return float(fisher.sf(between / (1.0 + 2 * (k - 2) * spare), k - 1, 1.0 / (3.0 * spare)))
+    within = max(float((square - n * mean**2).sum()), SINGULAR * rows * mean.max() ** 2 + TINY)
+    between = float(n @ (mean - n @ mean / rows) ** 2)
+    return float(fisher.sf(between / within * (rows - k) / (k - 1), k - 1, rows - k))
 
 
 def noise_differs(
@@ -168,7 +169,7 @@ class _Fit:
 def _least_squares(X: FloatArray, y: FloatArray, w: FloatArray) -> _Fit:
     Z = np.column_stack([np.ones(len(X)), X])
     gram = Z.T @ (w[:, None] * Z)
-    inverse: FloatArray = np.linalg.pinv(gram, rcond=SINGULAR, hermitian=True)
+    inverse = np.asarray(np.linalg.pinv(gram, rcond=SINGULAR, hermitian=True), dtype=np.float64)
     influence = Z @ inverse
     coef = inverse @ (Z.T @ (w * y))
     leverage = np.clip((influence * Z).sum(axis=1), 0.0, MOST_LEVERAGE)

@@ -133,6 +133,18 @@ class Regressions:
         size = int(self.support.sum()) + 1
         return _shares(gram[:, 0, 0], square, leverage, self.rss[:-1], size)
 
+    def loss_if_slopes(self, full: Regressions, reach: float) -> float:
+        """Worst loss of this fit beyond noise, where the slopes of y on all columns go on moving.
+
+        With b_e those of environment e and b their mean, y = x'(b + t (b_e - b)) + noise there, t
+        the reach.
+        """
+        own, p = full.coef[:-1], self.coef.shape[1]
+        middle = own.mean(axis=0)
+        gap = middle + reach * (own - middle) - self.coef[-1]
+        square = np.einsum("kpt,kpq,kqt->k", gap, self.gram[:, :p, :p], gap)
+        return float(mean_and_worst(square / self.gram[:, 0, 0])[1])
+
     def losses_without(self, groups: list[IntArray]) -> Losses:
         """(m, K) losses of m sets, each with one more group of columns left out."""
         if all(len(columns) == 1 for columns in groups):
