@@ -367,9 +367,7 @@ def test_bad_input_is_refused_by_name():
         bad(y=y[:20])
     with pytest.raises(ValueError, match="y must take at least two values"):
         bad(y=np.full(30, 4.0), family="gaussian")
-    with pytest.raises(
-        ValueError, match=r"at least two classes; got one class, \['a'\]"
-    ):
+    with pytest.raises(ValueError, match=r"at least two classes; got one class, \['a'\]"):
         bad(y=np.full(30, "a"))
     with pytest.raises(ValueError, match=r"two classes for family='bernoulli'; got 3 classes"):
         bad(y=np.arange(30) % 3, family="bernoulli")

@@ -23,13 +23,11 @@ from hetrisk.core.numerics.rows import FloatArray
 def worst_case_weights(risks: Risks) -> FloatArray:
     """Weights that minimise the largest of the risks."""
     k = len(risks.weight)
-    w = risks.erm()
     if k == 1:
-        return w
+        return risks.erm()
 
     def negative_dual(q: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal w
-        w = risks.minimiser(np.maximum(q, 0.0), w)
+        w = risks.minimiser(np.maximum(q, 0.0))
         at = risks.evaluate(w).risk
         return -float(q @ at), -at
 
@@ -42,7 +40,7 @@ def worst_case_weights(risks: Risks) -> FloatArray:
         constraints=optimize.LinearConstraint(np.ones((1, k)), 1.0, 1.0),
         options={"ftol": 1e-13, "maxiter": 500},
     )
-    return risks.minimiser(np.maximum(found.x, 0.0), w)
+    return risks.minimiser(np.maximum(found.x, 0.0))
 
 
 class _GroupDRO(Labelled):

@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg, optimize, special
 
+from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.numerics.families import Bernoulli
 from hetrisk.core.numerics.floors import SINGULAR
-from hetrisk.core.numerics.glm import GLMFit, fit_glm_rows
+from hetrisk.core.numerics.glm import fit_glm
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import FloatArray, Rows
 
@@ -63,9 +64,7 @@ class Risks(ABC):
         """(K, p) products H_e v_e of the Hessians of R_e at ``w`` with the rows of v (K, p)."""
 
     @abstractmethod
-    def minimiser(
-        self, share: FloatArray, start: FloatArray | None = None, ridge: float = 0.0
-    ) -> FloatArray:
+    def minimiser(self, share: FloatArray, ridge: float = 0.0) -> FloatArray:
         """Weights that minimise sum_e share_e R_e(w) + ridge |coef|^2 (the intercept is free)."""
 
     @property
@@ -117,9 +116,7 @@ class SquaredRisks(Risks):
         product: FloatArray = 2 * np.einsum("kij,kj->ki", self.A, v)
         return product
 
-    def minimiser(
-        self, share: FloatArray, start: FloatArray | None = None, ridge: float = 0.0
-    ) -> FloatArray:
+    def minimiser(self, share: FloatArray, ridge: float = 0.0) -> FloatArray:
         """Least squares; of minimum norm where the columns are dependent."""
         shrink = np.append(np.full(self.n_weights - 1, ridge), 0.0)
         A = np.tensordot(share, self.A, axes=1) + np.diag(shrink)
@@ -162,25 +159,14 @@ class LogisticRisks(Risks):
         product: FloatArray = bent.T @ self.Z + 2 * self._ridge * v
         return product
 
-    def minimiser(
-        self, share: FloatArray, start: FloatArray | None = None, ridge: float = 0.0
-    ) -> FloatArray:
+    def minimiser(self, share: FloatArray, ridge: float = 0.0) -> FloatArray:
         """Logistic regression by Newton's steps (`hetrisk.core.numerics.glm`)."""
         weight = self._rows @ share
         shrink = self._ridge * share.sum() + np.append(np.full(self.n_weights - 1, ridge), 0.0)
         # Saturated predictions leave the intercept without curvature: damp its step.
         penalty = np.roll(np.maximum(2.0 * shrink, DAMPING), 1) / weight.sum()
-        rows = Rows(self.Z[:, :-1], self.y, weight)
-        fit = fit_glm_rows(rows, Bernoulli(), start=_started(start), ridge=penalty)
+        fit = fit_glm(ArrayBlocks(self.Z[:, :-1], self.y, weight), Bernoulli(), ridge=penalty)
         return np.append(fit.coef[0], fit.intercept)
-
-
-def _started(w: FloatArray | None) -> GLMFit | None:
-    """Weights with the intercept last as a fit to start from."""
-    if w is None:
-        return None
-    d = len(w) - 1
-    return GLMFit(w[None, :-1], w[-1:], np.zeros((d, d)), np.nan, 1.0, np.nan, "a start")
 
 
 def minimum(

@@ -20,7 +20,9 @@ from hetrisk.core.backtest.foretell import (
 from hetrisk.core.backtest.losses import LEAST_PROBABILITY
 
 
-def errors_of(error, horizon=None, cut=None, quantiles=None, environment=None, learned=None, noise=0.0):
+def errors_of(
+    error, horizon=None, cut=None, quantiles=None, environment=None, learned=None, noise=0.0
+):
     error = np.asarray(error, dtype=float)
     J = len(error)
     return EnvironmentErrors(

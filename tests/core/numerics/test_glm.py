@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.numerics.families import Bernoulli, Gaussian, Multinomial
-from hetrisk.core.numerics.glm import fit_glm, fit_glm_rows, fit_glms
+from hetrisk.core.numerics.glm import fit_glm, fit_glms
 from hetrisk.core.numerics.rows import Rows
 
 FAMILIES = [Gaussian(), Bernoulli(), Multinomial(3)]
@@ -29,6 +29,11 @@ def draw_rows(family, seed=0, n=300, d=3):
     else:
         y = (eta + rng.gumbel(size=eta.shape)).argmax(axis=1).astype(float)
     return Rows(X, y, np.ones(n))
+
+
+def fit_whole(rows, family, **options):
+    """Fit to all rows in one block."""
+    return fit_glm(ArrayBlocks(rows.X, rows.y, rows.weight), family, **options)
 
 
 def in_blocks(rows, block_rows=64):
@@ -53,7 +58,7 @@ def assert_same(a, b, rtol=1e-6, atol=1e-8):
 
 def test_bernoulli_agrees_with_statsmodels():
     rows = draw_rows(Bernoulli())
-    fit = fit_glm_rows(rows, Bernoulli(), ridge=1e-12)
+    fit = fit_whole(rows, Bernoulli(), ridge=1e-12)
     reference = sm.Logit(rows.y, sm.add_constant(rows.X)).fit(disp=0, tol=1e-12)
     np.testing.assert_allclose(fit.coef[0], reference.params[1:], rtol=1e-6)
     np.testing.assert_allclose(fit.intercept[0], reference.params[0], rtol=1e-6)
@@ -65,7 +70,7 @@ def test_bernoulli_agrees_with_statsmodels():
 def test_weighted_bernoulli_agrees_with_statsmodels():
     rows = draw_rows(Bernoulli(), 1)
     weight = np.random.default_rng(0).uniform(0.1, 3, size=len(rows))
-    fit = fit_glm_rows(replace(rows, weight=weight), Bernoulli(), ridge=1e-12)
+    fit = fit_whole(replace(rows, weight=weight), Bernoulli(), ridge=1e-12)
     model = sm.GLM(rows.y, sm.add_constant(rows.X), sm.families.Binomial(), freq_weights=weight)
     np.testing.assert_allclose(fit.coef[0], model.fit(tol=1e-12).params[1:], rtol=1e-6)
     assert fit.weight == pytest.approx(weight.sum())
@@ -73,7 +78,7 @@ def test_weighted_bernoulli_agrees_with_statsmodels():
 
 def test_multinomial_agrees_with_statsmodels_class_by_class():
     rows = draw_rows(Multinomial(3))
-    fit = fit_glm_rows(rows, Multinomial(3), ridge=1e-12)
+    fit = fit_whole(rows, Multinomial(3), ridge=1e-12)
     reference = sm.MNLogit(rows.y, sm.add_constant(rows.X)).fit(disp=0, method="newton", tol=1e-12)
     np.testing.assert_allclose(fit.coef.sum(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(fit.intercept.sum(), 0.0, atol=1e-12)
@@ -88,7 +93,7 @@ def test_multinomial_agrees_with_statsmodels_class_by_class():
 
 def test_gaussian_agrees_with_statsmodels():
     rows = draw_rows(Gaussian())
-    fit = fit_glm_rows(rows, Gaussian())
+    fit = fit_whole(rows, Gaussian())
     reference = sm.OLS(rows.y, sm.add_constant(rows.X)).fit()
     np.testing.assert_allclose(fit.coef[0], reference.params[1:])
     assert fit.log_likelihood == pytest.approx(reference.llf)
@@ -98,14 +103,14 @@ def test_gaussian_agrees_with_statsmodels():
 @every_family
 def test_a_pass_over_blocks_finds_what_one_block_finds(family):
     rows = draw_rows(family)
-    assert_same(fit_glm(in_blocks(rows), family), fit_glm_rows(rows, family))
+    assert_same(fit_glm(in_blocks(rows), family), fit_whole(rows, family))
 
 
 @every_family
 def test_columns_left_out_have_zero_coefficients(family):
     rows = draw_rows(family)
     keep = np.array([True, False, True])
-    alone = fit_glm_rows(Rows(rows.X[:, keep], rows.y, rows.weight), family)
+    alone = fit_whole(Rows(rows.X[:, keep], rows.y, rows.weight), family)
     fit = fit_glm(in_blocks(rows), family, columns=keep)
     np.testing.assert_array_equal(fit.coef[:, 1], 0.0)
     np.testing.assert_array_equal(fit.standard_error[:, 1], 0.0)
@@ -119,14 +124,7 @@ def test_environments_are_fitted_side_by_side(family):
     fits = fit_glms(in_blocks(rows), family, first_feature_share)
     assert len(fits) == 2
     for fit, share in zip(fits, first_feature_share(rows).T, strict=True):
-        assert_same(fit, fit_glm_rows(replace(rows, weight=share), family))
-
-
-@every_family
-def test_starting_from_the_answer_stays_there(family):
-    rows = draw_rows(family)
-    fit = fit_glm_rows(rows, family)
-    assert_same(fit_glm_rows(rows, family, start=fit), fit)
+        assert_same(fit, fit_whole(replace(rows, weight=share), family))
 
 
 @every_family
@@ -137,8 +135,8 @@ def test_a_weight_of_two_is_the_row_twice(family, seed):
     weight = np.random.default_rng(seed).integers(0, 3, size=80)
     twice = np.repeat(np.arange(80), weight)
     repeated = Rows(rows.X[twice], rows.y[twice], np.ones(len(twice)))
-    weighted = fit_glm_rows(replace(rows, weight=weight.astype(float)), family)
-    assert_same(weighted, fit_glm_rows(repeated, family), rtol=1e-4, atol=1e-5)
+    weighted = fit_whole(replace(rows, weight=weight.astype(float)), family)
+    assert_same(weighted, fit_whole(repeated, family), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES[1:], ids=repr)
@@ -147,7 +145,7 @@ def test_separable_data_stay_finite(family):
     y = np.digitize(x, np.linspace(-1, 1, family.n_outputs + 1)[1:-1]).astype(float)
     if family == Bernoulli():
         y = (x > 0).astype(float)
-    fit = fit_glm_rows(Rows(x[:, None], y, np.ones(60)), family)
+    fit = fit_whole(Rows(x[:, None], y, np.ones(60)), family)
     assert "settled" in fit.status
     assert np.isfinite(fit.coef).all()
     assert np.isfinite(fit.covariance).all()
@@ -157,7 +155,7 @@ def test_separable_data_stay_finite(family):
 
 def test_one_class_only_stays_finite():
     rows = draw_rows(Gaussian())
-    fit = fit_glm_rows(Rows(rows.X, np.ones(300), rows.weight), Bernoulli())
+    fit = fit_whole(Rows(rows.X, np.ones(300), rows.weight), Bernoulli())
     assert fit.intercept[0] > 5
     np.testing.assert_allclose(fit.coef, 0.0, atol=0.2)
 
@@ -165,8 +163,7 @@ def test_one_class_only_stays_finite():
 def test_ridge_shrinks():
     rows = draw_rows(Bernoulli())
     sizes = [
-        np.abs(fit_glm_rows(rows, Bernoulli(), ridge=ridge).coef).sum()
-        for ridge in (1e-6, 1e-1, 1e1)
+        np.abs(fit_whole(rows, Bernoulli(), ridge=ridge).coef).sum() for ridge in (1e-6, 1e-1, 1e1)
     ]
     assert sizes[0] > sizes[1] > sizes[2]
 
@@ -179,8 +176,8 @@ def test_standard_errors_match_repeated_samples(family):
         rng = np.random.default_rng(1000 + seed)
         index = rng.integers(400, size=400)
         sample = Rows(rows.X[index], rows.y[index], np.ones(400))
-        coefficients.append(fit_glm_rows(sample, family).coef)
-    error = fit_glm_rows(draw_rows(family, 0, n=400), family).standard_error
+        coefficients.append(fit_whole(sample, family).coef)
+    error = fit_whole(draw_rows(family, 0, n=400), family).standard_error
     np.testing.assert_allclose(np.std(coefficients, axis=0), error, rtol=0.45)
 
 
@@ -195,7 +192,7 @@ def test_fits_travel_as_picklable_functions():
     source = Remote(rows.X, rows.y, rows.weight)
     weigh = partial(_by_threshold, threshold=0.0)
     fits = fit_glms(source, Multinomial(3), weigh)
-    assert_same(fits[1], fit_glm_rows(replace(rows, weight=weigh(rows)[:, 1]), Multinomial(3)))
+    assert_same(fits[1], fit_whole(replace(rows, weight=weigh(rows)[:, 1]), Multinomial(3)))
 
 
 def _by_threshold(rows, threshold):

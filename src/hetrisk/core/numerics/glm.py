@@ -120,21 +120,6 @@ def on_slopes(ridge: float, n_columns: int) -> FloatArray:
     return np.append(0.0, np.full(n_columns, ridge))
 
 
-def fit_glm_rows(
-    rows: Rows,
-    family: Family,
-    start: GLMFit | None = None,
-    ridge: float | FloatArray | None = None,
-) -> GLMFit:
-    """`fit_glm` on one block in memory, Newton's steps from ``start``."""
-    keep = np.ones(rows.X.shape[1], dtype=bool)
-    penalty = family.ridge if ridge is None else ridge
-    if family.closed_form:
-        return _gaussian(moments(rows), keep, float(penalty))
-    evaluate = partial(expectation, family.design(rows), family=family, weight=rows.weight[None])
-    return _newton(evaluate, family, keep, penalty, 1, start)[0]
-
-
 def _gaussian(m: Moments, keep: BoolArray, ridge: float) -> GLMFit:
     """Least squares from moments, as a `GLMFit`."""
     fit = least_squares(m, keep, ridge)
@@ -156,14 +141,11 @@ def _newton(
     keep: BoolArray,
     ridge: float | FloatArray,
     n_fits: int,
-    start: GLMFit | None = None,
 ) -> tuple[GLMFit, ...]:
     """Climb the K penalised likelihoods together: mixtures of one component each."""
     # A regression is a mixture of one component: the same climb, with Newton's step as its M-step.
     rules = Rules(family, tied_variance=False, ridge=ridge, squared_steps=False)
     theta = np.zeros((n_fits, 1, len(family.coding), 1 + int(keep.sum())))
-    if start is not None:
-        theta[:, 0] = family.coding @ np.column_stack([start.intercept, start.coef[:, keep]])
     ones = np.ones((n_fits, 1))
 
     solution = run(evaluate, Mixtures(ones, theta, ones), rules, tol=TOL, max_iter=MAX_ITER)
