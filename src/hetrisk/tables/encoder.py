@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Self
 
@@ -122,14 +122,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """(n, d) numbers, without NaN."""
         return self.encode(X)[0]
 
-    def encode(self, X: Any, *, spare: Collection[str] = ()) -> tuple[FloatArray, list[Note]]:
-        """`transform`, together with what had to be done to this table.
-
-        Parameters
-        ----------
-        X : the table.
-        spare : columns that may be absent: their features are then those of missing values.
-        """
+    def encode(self, X: Any) -> tuple[FloatArray, list[Note]]:
+        """`transform`, together with what had to be done to this table."""
         check_is_fitted(self, "encoding_")
         frame = as_frame(X, self.encoding_.table_names)
         if not is_frame(X) and frame.shape[1] != self.n_features_in_:
@@ -137,7 +131,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"X has {frame.shape[1]} features, but TableEncoder is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        return self.encoding_.encode(frame, spare)
+        return self.encoding_.encode(frame)
 
     @property
     def columns_(self) -> tuple[Column, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,17 +65,16 @@ class Encoding:
         called = [name if name in self.names else sought.get(name.strip(), name) for name in names]
         return frame if called == names else frame.set_axis(called, axis=1)
 
-    def encode(self, X: Any, spare: Collection[str] = ()) -> tuple[FloatArray, list[Note]]:
+    def encode(self, X: Any) -> tuple[FloatArray, list[Note]]:
         """(n, d) numbers without NaN, and what had to be done to this table.
 
         Parameters
         ----------
         X : the table: a frame of pandas or polars, or an array.
-        spare : columns that may be absent: their features are then those of missing values.
         """
         frame = self.matched(X)
         places = places_of(frame)
-        absent = [c.name for c in self.columns if c.name not in places and c.name not in spare]
+        absent = [c.name for c in self.columns if c.name not in places]
         if absent:
             noun = "column" if len(absent) == 1 else "columns"
             raise TableError(f"the table lacks the {noun} {listed(absent)} the model was fitted on")

@@ -32,10 +32,7 @@ FOREIGN = {
     b"\x89HDF": "an HDF5 file; save the table as CSV or Parquet",
     b"SQLite": "an SQLite database; save the table as CSV or Parquet",
     b"%PDF": "a PDF; save the table as CSV",
-    b"\x80\x02": "a pickle; save the table as CSV or Parquet",
-    b"\x80\x03": "a pickle; save the table as CSV or Parquet",
-    b"\x80\x04": "a pickle; save the table as CSV or Parquet",
-    b"\x80\x05": "a pickle; save the table as CSV or Parquet",
+    **{b"\x80%c" % n: "a pickle; save the table as CSV or Parquet" for n in range(2, 6)},
 }
 CELL_BYTES = 100  # of one cell of a sheet or of JSON, about
 LAST_ROW = 1 << 20  # of a sheet, as Excel has them
