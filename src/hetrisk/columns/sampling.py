@@ -32,18 +32,19 @@ def chosen_rows(
     second : gives (n,) more numbers; called only where rows repeat each other.
     """
     number = mixed(first + np.uint64(seed * int(_SECOND) % (1 << 64)))
-    order = np.argsort(number, kind="stable")
-    repeated = bool((number[order[1:]] == number[order[:-1]]).any())
-    if repeated:
-        also = second()
-        order = np.lexsort((also, number))
-        placed = number[order]
-        starts = np.flatnonzero(np.append(True, placed[1:] != placed[:-1]))
-        copy = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-        # The first copy keeps its number, and so do rows that have none.
-        again = np.where(copy > 0, mixed(placed + copy.astype(np.uint64) * STEP), placed)
-        order = order[np.argsort(again, kind="stable")]
-    return order[:size]
+    placed = np.sort(number)
+    if not (placed[1:] == placed[:-1]).any():
+        # To sort numbers is quicker than to sort places: of those alone that are taken.
+        few = np.arange(len(number))
+        if size < len(number):
+            few = few[number < placed[size]]
+        return few[np.argsort(number[few])]
+    order = np.lexsort((second(), number))
+    starts = np.flatnonzero(np.append(True, placed[1:] != placed[:-1]))
+    copy = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    # The first copy keeps its number, and so do rows that have none.
+    again = np.where(copy > 0, mixed(placed + copy.astype(np.uint64) * STEP), placed)
+    return order[np.argsort(again, kind="stable")][:size]
 
 
 def mixed(bits: Hashes) -> Hashes:

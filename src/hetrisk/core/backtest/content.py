@@ -20,21 +20,6 @@ def _ranks(x: FloatArray) -> np.ndarray:
     return np.unique(x, return_inverse=True)[1].astype(np.uint64)
 
 
-def _sums(key: np.ndarray, value: np.ndarray, weight: FloatArray, of: IntArray) -> np.ndarray:
-    """(G,) of each group: what the distinct keys in it hold, each with its share of all weight.
-
-    A share and not a count: a row that is there twice is a row of weight two. ``value`` (n,) is
-    what stands for a key, ``of`` (n,) the group of each row; keys differ between groups.
-    """
-    _, first, place = np.unique(key, return_index=True, return_inverse=True)
-    share = np.bincount(place, weight) / max(float(weight.sum()), 1e-300)
-    # Rounded: sums of weights differ in their last digits with the order of rows.
-    mass = np.round(share / ROUNDING).astype(np.uint64)
-    sums = np.zeros(int(of.max(initial=0)) + 1, dtype=np.uint64)
-    np.add.at(sums, of[first], mixed(value[first] + mixed(mass)))
-    return sums
-
-
 def content_order(
     X: FloatArray, y: FloatArray, time: FloatArray, weight: FloatArray, level: IntArray
 ) -> tuple[IntArray, IntArray]:
@@ -45,17 +30,25 @@ def content_order(
     X : (n, d), y : (n,), time : (n,), weight : (n,).
     level : (n,) code of the environment, -1 for none; which code it is has no say.
     """
-    target, one = _ranks(y), np.zeros(len(y), dtype=np.int64)
-    base = mixed(target + np.uint64(1))
-    base = mixed(base + mixed(_ranks(time) + MIX[0]))
+    of = np.unique(level, return_inverse=True)[1]
+    ranks = [_ranks(column) for column in (y, time, *X.T)]
+    # A row that is there twice is a row of weight two: sums are over rows that differ.
+    whole = mixed(of.astype(np.uint64))
+    for rank in ranks:
+        whole = mixed(whole + rank)
+    _, first, place = np.unique(whole, return_index=True, return_inverse=True)
+    share = np.bincount(place, weight) / max(float(weight.sum()), 1e-300)
+    # Rounded: sums of weights differ in their last digits with the order of rows.
+    mass = mixed(np.round(share / ROUNDING).astype(np.uint64))
+    target, when, *columns = (rank[first] for rank in ranks)
+    base = mixed(mixed(target + np.uint64(1)) + mixed(when + MIX[0]))
     row = base.copy()
-    keys = np.zeros(X.shape[1], dtype=np.uint64)
-    for j, column in enumerate(X.T):
-        rank = _ranks(column)
-        held = mixed(rank * MIX[1] + base)
-        keys[j] = _sums(held, held, weight, one)[0]
+    keys = np.zeros(len(columns), dtype=np.uint64)
+    for j, rank in enumerate(columns):
+        keys[j] = mixed(mixed(rank * MIX[1] + base) + mass).sum(dtype=np.uint64)
         row += mixed(rank * MIX[0] + keys[j])
     # What its environment holds tells a row from others that are the same in all else.
-    of = np.unique(level, return_inverse=True)[1]
-    row += mixed(_sums(mixed(row + mixed(of.astype(np.uint64))), row, weight, of)[of])
-    return np.lexsort((row, target)), np.argsort(keys, kind="stable")
+    held = np.zeros(int(of.max(initial=0)) + 1, dtype=np.uint64)
+    np.add.at(held, of[first], mixed(row + mass))
+    row += mixed(held[of[first]])
+    return np.lexsort((row[place], ranks[0])), np.argsort(keys, kind="stable")
