@@ -23,10 +23,13 @@ def test_a_lift_lets_a_linear_method_bend():
     assert np.mean((fitted.predict(X) - y) ** 2) < 0.05 * y.var()
 
 
-@pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()])
-def test_labels_stay_labels(model):
+def test_labels_stay_labels():
     task = load_task("copied_label", n_samples=200)
-    predicted = Lifted(model, random_state=0).fit(task.train.X, task.train.y).predict(task.train.X)
+    predicted = (
+        Lifted(LogisticRegression(), random_state=0)
+        .fit(task.train.X, task.train.y)
+        .predict(task.train.X)
+    )
     assert set(predicted) <= {0, 1}
 
 

@@ -68,16 +68,6 @@ def test_exact_sets_are_counted():
     assert table_rows(filled)[0][-1] == "exact set"
 
 
-def test_verdicts_are_counted_where_the_truth_is_unknown():
-    found = records()
-    for record in found.values():
-        if record["method"] == "hrm":
-            record["verdict"] = "invariant" if record["seed"] else "homogeneous"
-    lines = table_rows(fill(PANEL, found, range(4)))
-    assert lines[0][-1] == "verdicts"
-    assert "homogeneous 1, invariant 3" in {line[-1] for line in lines}
-
-
 def test_a_method_with_fewer_draws_says_so():
     found = {k: r for k, r in records().items() if r["method"] != "erm" or r["seed"] < 3}
     labels = [line[0] for line in table_rows(fill(PANEL, found, range(4)))]

@@ -43,7 +43,7 @@ cell.
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("reproduction"),
     show_default=True,
-    help="Folder of the records, tables, figures and index page.",
+    help="Folder of the records, tables and figures.",
 )
 @click.option(
     "--seeds", type=click.IntRange(1), default=10, show_default=True, help="Draws of each task."

@@ -13,7 +13,7 @@ from hetrisk.reproduce.distances import LEARNED
 from hetrisk.reproduce.document import write_document
 from hetrisk.reproduce.evaluation import DISTANCES
 from hetrisk.reproduce.methods import METHODS
-from hetrisk.reproduce.output import write_page, write_section
+from hetrisk.reproduce.output import write_section
 from hetrisk.reproduce.records import Records, RecordsError
 from hetrisk.reproduce.runner import run, run_with_progress
 from hetrisk.reproduce.targets import TARGETS
@@ -33,7 +33,7 @@ def reproduce(
     document: str | os.PathLike[str] | None = None,
     console: Console | None = None,
 ) -> Path:
-    """Run what is missing of the targets, then write their tables, figures and index page.
+    """Run what is missing of the targets, then write their tables and figures.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def reproduce(
 
     Returns
     -------
-    Path of the index page.
+    The folder: a page (Markdown) for each target, its figure beside it.
     """
     names = list(TARGETS) if "all" in targets else list(dict.fromkeys(targets))
     _check_names("targets", names, TARGETS)
@@ -67,10 +67,9 @@ def reproduce(
     run_with_progress(cases, records, jobs, console or Console(stderr=True))
     found = records.read()
     sections = [write_section(name, found, seeds, folder) for name in names]
-    page = write_page(sections, found, seeds, folder)
     if document is not None:
         write_document(Path(document), sections, found, seeds, folder)
-    return page
+    return folder
 
 
 def _check_names(argument: str, given: Sequence[str], known: Mapping[str, object]) -> None:

@@ -85,8 +85,6 @@ def findings(model: Any, task: ShiftTask) -> dict[str, Any]:
     last = model[-1] if hasattr(model, "steps") else model
     if "choices_" in vars(last):
         found["strength"] = [plain(choice.value) for choice in last.choices_]
-    if "verdict_" in vars(last):
-        found["verdict"] = last.verdict_
     if "support_" in vars(last):
         found["support"] = [bool(kept) for kept in last.support_]
         found["recovered"] = task.recovered(last.support_)

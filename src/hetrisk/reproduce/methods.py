@@ -164,7 +164,7 @@ METHODS: dict[str, Method] = {
     "trees": Method("Boosted trees", None, _trees, tasks=(*TABLES, *KERNEL)),
     "backtest": Method("Backtest (labels)", None, _backtest, given=COLUMN, tasks=TABLES),
     "kernel-erm": Method("Nystroem, ERM", None, nonlinear.kernel_erm, tasks=KERNEL),
-    "kernel-hrm": Method("Nystroem, HRMRegressor", None, nonlinear.kernel_hrm, tasks=KERNEL),
+    "kernel-hrm": Method("Nystroem, HRM", None, nonlinear.kernel_hrm, tasks=KERNEL),
     "directions": Method("Directions (labels)", None, nonlinear.directions, LABELS, tasks=KERNEL),
     "kernel-directions": Method(
         *("Nystroem, Directions (labels)", None, nonlinear.kernel_directions, LABELS), tasks=KERNEL

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from hetrisk.baselines import DirectionsClassifier, DirectionsRegressor
 from hetrisk.datasets.task import REGRESSION, ShiftTask
-from hetrisk.estimators.hrm import HRMRegressor
+from hetrisk.estimators.hrm import HRMClassifier, HRMRegressor
 
 TASKS = ("copied_label", "selected_on_target")
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -28,10 +28,7 @@ REACH = 10.0  # the tests are 7 to 15 times as far as the environments are apart
 
 
 class Lifted(BaseEstimator):
-    """A linear method on the features of a radial kernel (Nystroem), the width scikit-learn's.
-
-    A regressor that is given labels predicts the nearer of 0 and 1.
-    """
+    """A linear method on the features of a radial kernel (Nystroem), the width scikit-learn's."""
 
     def __init__(self, model: Any, n_components: int = 50, random_state: int | None = None) -> None:
         self.model = model
@@ -43,13 +40,12 @@ class Lifted(BaseEstimator):
         lift = Nystroem(n_components=self.n_components, random_state=self.random_state)
         self.lift_ = make_pipeline(StandardScaler(), lift)
         self.model_ = clone(self.model).fit(self.lift_.fit_transform(X), y, **given)
-        self.rounded_ = not is_classifier(self.model) and set(np.unique(y)) == {0, 1}
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """(n,) predictions."""
         predicted: np.ndarray = self.model_.predict(self.lift_.transform(X))
-        return (predicted > 0.5).astype(np.int64) if self.rounded_ else predicted
+        return predicted
 
 
 def linear(task: ShiftTask, seed: int, regressor: Any, classifier: Any, lift: bool = True) -> Any:
@@ -67,4 +63,4 @@ _DIRECTIONS: dict[str, Any] = {
 directions = partial(linear, **_DIRECTIONS, lift=False)
 kernel_directions = partial(linear, **_DIRECTIONS)
 kernel_erm = partial(linear, regressor=LinearRegression, classifier=LogisticRegression)
-kernel_hrm = partial(linear, regressor=HRMRegressor, classifier=HRMRegressor)  # labels as numbers
+kernel_hrm = partial(linear, regressor=HRMRegressor, classifier=HRMClassifier)

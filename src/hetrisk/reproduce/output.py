@@ -1,4 +1,4 @@
-"""Files of a run: tables, figures, timings and one index page."""
+"""Files of a run: a page of tables for each target, and its figure."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hetrisk.atomic import write_bytes
 from hetrisk.reproduce.figures import PlottingUnavailable
 from hetrisk.reproduce.methods import METHODS
 from hetrisk.reproduce.panels import Filled, fill
 from hetrisk.reproduce.records import OK, Record
-from hetrisk.reproduce.tables import markdown, markdown_table, table_rows
+from hetrisk.reproduce.tables import markdown, table_rows
 from hetrisk.reproduce.targets import TARGETS, Target
-
-INDEX = "index.html"
 
 
 @dataclass(frozen=True)
 class Section:
     """One target, ready to be shown.
 
-    ``tables`` pairs each panel's title with its rows of text, the heading first; ``files`` are
-    names in the output folder; ``problem`` says why there is no figure, if there is none.
+    ``tables`` pairs each panel's title with its rows of text, the heading first; ``image`` is a
+    file in the output folder; ``problem`` says why there is no figure, if there is none.
     """
 
     name: str
@@ -33,7 +30,6 @@ class Section:
     tables: tuple[tuple[str, list[list[str]]], ...]
     image: str | None
     caption: str
-    files: tuple[str, ...]
     problem: str
 
 
@@ -42,15 +38,15 @@ def write_section(name: str, records: Mapping[str, Record], n_seeds: int, out: P
     target = TARGETS[name]
     panels = [fill(panel, records, target.seeds(n_seeds)) for panel in target.panels]
     panels = [filled for filled in panels if filled.rows]
-    written: list[str] = []
-    if panels:
-        text = f"# {target.title}\n\n{markdown(panels)}\n"
-        written.append(_write(out, f"{name}.md", text.encode()))
     image, caption, problem = _figure(name, target, panels, records, n_seeds, out)
+    text = f"# {target.title}\n\n{markdown(panels)}\n"
     if image:
-        written.append(image)
+        text += f"\n![{caption}]({image})\n"
+    elif problem:
+        text += f"\nNo figure: {problem}\n"
+    _write(out, f"{name}.md", text.encode())
     tables = tuple((filled.panel.title, table_rows(filled)) for filled in panels)
-    return Section(name, target.title, tables, image, caption, tuple(written), problem)
+    return Section(name, target.title, tables, image, caption, problem)
 
 
 def _figure(
@@ -94,44 +90,6 @@ def timing_rows(records: Mapping[str, Record]) -> list[list[str]]:
         if any(cells):
             lines.append([kind.label, *cells])
     return lines
-
-
-def write_page(
-    sections: Sequence[Section], records: Mapping[str, Record], n_seeds: int, out: Path
-) -> Path:
-    """Write the index page, and the timings beside it."""
-    timings = timing_rows(records)
-    _write(out, "timings.md", (markdown_table(timings) + "\n").encode())
-    failed = sorted(
-        f"{r['task']}, seed {r['seed']}, {r['method']}: {r['reason']}"
-        for r in records.values()
-        if r["status"] != OK
-    )
-    versions = sorted({tuple(sorted(r["versions"].items())) for r in records.values()})
-    page = (
-        _templates()
-        .get_template("index.html")
-        .render(
-            sections=sections,
-            timings=timings,
-            failed=failed,
-            versions=[", ".join(f"{k} {v}" for k, v in found) for found in versions],
-            n_seeds=n_seeds,
-            n_records=len(records),
-        )
-    )
-    _write(out, INDEX, page.encode())
-    return out / INDEX
-
-
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("hetrisk.reproduce", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def _write(out: Path, name: str, data: bytes) -> str:

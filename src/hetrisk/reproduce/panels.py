@@ -6,7 +6,6 @@ records hold, with the standard error over seeds, the paper's number and the ora
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,8 +70,7 @@ class Row:
     """A method in a panel.
 
     ``cells`` maps columns to numbers and is empty where no seed succeeded; ``note`` then says
-    why. ``exact`` counts the seeds whose selected set was the true one, where that is known;
-    ``verdicts`` counts the verdicts of a method that gives one.
+    why. ``exact`` counts the seeds whose selected set was the true one, where that is known.
     """
 
     method: str
@@ -81,7 +79,6 @@ class Row:
     n_seeds: int
     exact: int | None
     note: str
-    verdicts: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,9 +154,7 @@ def _row(
     failed = sorted({r["reason"] for r in records if r["status"] != OK})
     note = f"{len(records) - n} of {len(records)} runs failed: {failed[0]}" if failed else ""
     exact = sum(known) if known else None
-    verdicts = Counter(r["verdict"] for r in _good(records) if "verdict" in r)
-    told = ", ".join(f"{verdict} {count}" for verdict, count in sorted(verdicts.items()))
-    return Row(method, METHODS[method].label, cells, n, exact, note, told)
+    return Row(method, METHODS[method].label, cells, n, exact, note)
 
 
 def _standard_error(values: Sequence[float]) -> float | None:

@@ -28,8 +28,8 @@ def compared(cell: Cell) -> str:
 
 def table_rows(filled: Filled) -> list[list[str]]:
     """Rows of text, the heading first: ours, and the paper's below where it has the method."""
-    extra = _extra_column(filled)
-    heading = ["method", *filled.columns, *([extra] if extra else [])]
+    extra = ["exact set"] if any(row.exact is not None for row in filled.rows) else []
+    heading = ["method", *filled.columns, *extra]
     most = max((row.n_seeds for row in filled.rows), default=0)
     lines = [heading]
     for row in filled.rows:
@@ -37,22 +37,12 @@ def table_rows(filled: Filled) -> list[list[str]]:
             lines.append([row.label, row.note, *[""] * (len(heading) - 2)])
             continue
         numbers = [shown(row.cells[column]) for column in filled.columns]
-        lines.append([_label(row, most), *numbers, *([_extra(row)] if extra else [])])
+        exact = "" if row.exact is None else f"{row.exact}/{row.n_seeds}"
+        lines.append([_label(row, most), *numbers, *[exact for _ in extra]])
         if any(cell.paper is not None for cell in row.cells.values()):
             paper = [compared(row.cells[column]) for column in filled.columns]
-            lines.append(["  paper (ours minus paper)", *paper, *([""] if extra else [])])
+            lines.append(["  paper (ours minus paper)", *paper, *["" for _ in extra]])
     return lines
-
-
-def _extra_column(filled: Filled) -> str:
-    """Return the last column's name: exact sets where the truth is known, else verdicts."""
-    if any(row.exact is not None for row in filled.rows):
-        return "exact set"
-    return "verdicts" if any(row.verdicts for row in filled.rows) else ""
-
-
-def _extra(row: Row) -> str:
-    return row.verdicts if row.exact is None else f"{row.exact}/{row.n_seeds}"
 
 
 def _label(row: Row, most: int) -> str:

@@ -10,8 +10,9 @@ runs are made for a few values, from Psi = X and from each of the most useful co
 clustering on X may read its environments the wrong way round, y follows phi here and v there; one
 on v cannot). The selections of all rounds of all runs are then compared once, in the environments
 of all (`hetrisk.core.paper.transfer`), and the best is the answer: a further iteration cannot
-hurt. Last, each column that stays is compared, with and without it, in the environments that it
-alone makes: a weak effect of y is next to stable in any other, and does not carry over in these.
+hurt. Last, each column that makes little difference in all these is compared, with and without it,
+in the environments that it alone makes: a weak effect of y is next to stable in any other, and does
+not carry over in these.
 A single round, HRM-s, has the first clustering only.
 """
 
@@ -38,7 +39,8 @@ from hetrisk.core.paper.transfer import carry_over, target_moments, usefulness
 
 ENVIRONMENTS = 2  # K, where it is left open
 STARTS: Budget[int] = 10  # columns that are a start of their own
-ALONE: Budget[tuple[int, ...]] = (2, 3, 4)  # environments that a column alone makes
+TIE = 1.2  # a column is asked alone if the score without it is at most so many times as large,
+ALONE: Budget[tuple[int, ...]] = (2, 3, 4)  # in so many environments
 FEW: Budget[slice] = slice(None, None, 2)  # of the lambdas, that these are run under
 OPEN = 0.999  # expected gate that leaves nothing of its feature to cluster on
 ASSIGNMENTS = ("soft", "hard")
@@ -176,7 +178,7 @@ def joint_loop(
     answer = runs[best].rounds[at]
     # 4. Each column that stays, in the environments that it alone makes.
     if settings.max_rounds > 1 and family.shows_mixtures:
-        mask = loop.lasting(answer.fit.support)
+        mask = loop.lasting(answer.fit.support, pool)
         if not np.array_equal(mask, answer.fit.support):
             answer = loop.turn(mask[groups].astype(float), answer.problem.invariance, mask)
     return LoopResult(runs, scores, best, at, answer)
@@ -252,17 +254,20 @@ class _Loop:
         fit = fit_gates(problem) if mask is None else fit_at(problem, mask)
         return Round(partition, log_likelihood, environments, problem, fit)
 
-    def lasting(self, support: BoolArray) -> BoolArray:
+    def lasting(self, support: BoolArray, pool: list[Moments]) -> BoolArray:
         """(G,) gates without those that do not carry over in environments of their own making."""
-        pools = {int(g): self._made_by(int(g)) for g in np.flatnonzero(support)}
+        own = {int(g): self._made_by(int(g)) for g in np.flatnonzero(support)}
         while support.sum() > 1:
             worse = {}
-            for gate in np.flatnonzero(support):
+            for gate in map(int, np.flatnonzero(support)):
                 both = np.vstack([support, support & (np.arange(len(support)) != gate)])
-                kept, left = carry_over(pools[int(gate)], both[:, self.groups], self.price)
-                worse[int(gate)] = kept / left
-            worst = max(worse, key=lambda gate: worse[gate])
-            if worse[worst] <= 1.0:
+                both = both[:, self.groups]
+                kept, left = carry_over(pool, both, self.price)
+                if left <= TIE * kept:
+                    kept, left = carry_over(own[gate], both, self.price)
+                    worse[gate] = kept / left
+            worst = max(worse, key=lambda gate: worse[gate], default=-1)
+            if worst < 0 or worse[worst] <= 1.0:
                 break
             support = support & (np.arange(len(support)) != worst)
         return support
