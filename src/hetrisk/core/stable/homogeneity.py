@@ -43,8 +43,8 @@ def slopes_differ(
     if len(fits) < 2:
         return 1.0
     p = X.shape[1] + 1
-    precision = np.stack([np.linalg.pinv(v, rcond=SINGULAR, hermitian=True) for _, v, _ in fits])
-    coef, rows = np.stack([b for b, _, _ in fits]), np.array([n for _, _, n in fits])
+    coef, covariance, rows = (np.stack(part) for part in zip(*fits, strict=True))
+    precision = np.linalg.pinv(covariance, rcond=SINGULAR, hermitian=True)
     total, each = precision.sum(axis=0), (precision @ coef[..., None])[..., 0].sum(axis=0)
     gap = coef - np.linalg.pinv(total, rcond=SINGULAR, hermitian=True) @ each
     q = np.maximum(np.einsum("ki,kij,kj->k", gap, precision, gap), 0.0)
