@@ -208,7 +208,7 @@ def test_the_page_counts_what_was_harmed_and_helped(tmp_path):
     assert "| **backtest** | 2 | 0.742 | 1 / 1 | 1.10 | 0.742 | 0.742 | 0.10 |" in text
     assert "| **backtest** | 0.742, 1 / 1 |" in text
     assert "| 2 with time | 0.80 | 0.56 to 1.04 | 100% | 90% | 0 | 2.00 |" in text
-    assert "| c/d:y, by year | 1.10 | trend | 1 | 1.1 | came true as foretold" in text
+    assert "| c/d:y, by year | 1.10 | trend | 1 | 1.1 | within the band" in text
     assert "| a/b:y, by year |" not in text
     assert (tmp_path / "real" / "foretold.png").exists()
     far = judged(made_up("t", plain=1.0, constant=30.0))

@@ -186,6 +186,8 @@ def _adapted(table: Table, model: Any, rows: int) -> float | None:
         for _ in range(DRAWS):
             drawn = rng.permutation(np.flatnonzero(test.environment == name))
             seen, rest = test.take(drawn[:rows]), test.take(drawn[rows:])
+            if table.labels:  # a class that was not learned cannot be adapted to
+                seen = seen.take(np.flatnonzero(np.isin(seen.y, table.classes)))
             moved = model.adapt(seen.frame, seen.y)
             for errors, fitted in ((before, model), (after, moved)):
                 losses = table.losses(table.predicted(fitted, rest.frame), rest)

@@ -156,7 +156,7 @@ def _worst(ours: pd.DataFrame) -> Rows:
     harmed = ours[ours.mean_ratio > 1 + BAND].sort_values("mean_ratio", ascending=False)
     rows: Rows = []
     for r in harmed[:WORST_SHOWN].to_dict("records"):
-        why = "came true as foretold: chance among few environments"
+        why = "within the band foretold, wide as it was: chance among few environments"
         if r["best"] == PLAIN:
             why = "plain itself, told the time and the site apart"
         elif r["mean"] > r["foretold.upper"]:
