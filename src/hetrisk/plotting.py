@@ -18,6 +18,7 @@ from hetrisk.report.figures import (
     Picture,
     Series,
     backtest_picture,
+    forecast_picture,
     reach_picture,
 )
 from hetrisk.report.names import CONSTANT, PLAIN
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["BacktestDisplay", "ReachDisplay"]
+__all__ = ["BacktestDisplay", "ForecastDisplay", "ReachDisplay"]
 
 COLOUR = {CHOSEN: "#0a66a8", PLAIN: "#8a9199", CONSTANT: "#bf5600"}
 MARKER = {CHOSEN: "o", PLAIN: "s", CONSTANT: "v"}
@@ -87,6 +88,16 @@ class BacktestDisplay(_Display):
     @staticmethod
     def _described(estimator: Any) -> Picture | None:
         return backtest_picture(estimator.ranking_, estimator.backtest_, estimator.forecast_)
+
+
+class ForecastDisplay(_Display):
+    """The error to expect, with a 90 % band: by periods ahead where there is time."""
+
+    nothing = "no forecast of environments not seen"
+
+    @staticmethod
+    def _described(estimator: Any) -> Picture | None:
+        return forecast_picture(estimator.ranking_, estimator.forecast_)
 
 
 class ReachDisplay(_Display):

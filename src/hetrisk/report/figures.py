@@ -124,9 +124,7 @@ def backtest_picture(
     shown = models(ranking, forecast.unit)
     errors = {name: by_environment(backtest, name, forecast.unit) for name, _, _ in shown}
     places = _ordered(errors[shown[-1][0]], timed)
-    own = Expected(forecast.mean, forecast.lower, forecast.upper)
-    new = Horizon(1.0, "a new one", own, forecast.plain, forecast.constant, len(places))
-    ahead = tested_horizons(forecast, backtest) or (new,)
+    ahead = tested_horizons(forecast, backtest) or (_new(forecast),)
     start = len(places) - 1
     ticks = [(float(i), _short(place)) for i, place in enumerate(places)]
     ticks += [(float(start + k), brief(h.label, LABEL)) for k, h in enumerate(ahead, start=1)]
@@ -163,6 +161,32 @@ def backtest_numbers(
     places = _ordered(errors[0], any(line.cut for line in backtest))
     lines = [(place, [found.get(place, math.nan) for found in errors]) for place in places]
     return [label for _, _, label in shown], lines
+
+
+def forecast_picture(ranking: Sequence[Ranked], forecast: Forecast) -> Picture | None:
+    """What to expect in environments not seen, by periods ahead; None if none was left out."""
+    if untested(forecast):
+        return None
+    ahead = forecast.by_horizon or (_new(forecast),)
+    return Picture(
+        "forecast",
+        "Error to expect",
+        "Environments not seen",
+        forecast.unit,
+        tuple((float(k), brief(h.label, LABEL)) for k, h in enumerate(ahead, start=1)),
+        tuple(
+            _expected(label, role, 0, ahead) for _, role, label in models(ranking, forecast.unit)
+        ),
+        spoken=f"{forecast.unit} {number(forecast.lower)} to {number(forecast.upper)} to expect.",
+    )
+
+
+def _new(forecast: Forecast) -> Horizon:
+    """What to expect of one environment not seen, where there is no time."""
+    own = Expected(forecast.mean, forecast.lower, forecast.upper)
+    return Horizon(
+        1.0, "a new one", own, forecast.plain, forecast.constant, forecast.n_environments
+    )
 
 
 def _short(place: str) -> str:
