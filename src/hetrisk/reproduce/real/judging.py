@@ -179,6 +179,8 @@ def _answers(table: Table) -> Record:
 def _adapted(table: Table, model: Any, rows: int) -> float | None:
     """Error after adapting over error before, in environments with rows to spare."""
     rng, test = np.random.default_rng(rows), table.test
+    if table.labels:  # a class that was not learned cannot be adapted to
+        test = test.take(np.flatnonzero(np.isin(test.y, table.classes)))
     names, counts = np.unique(test.environment, return_counts=True)
     before: list[float] = []
     after: list[float] = []
@@ -186,8 +188,6 @@ def _adapted(table: Table, model: Any, rows: int) -> float | None:
         for _ in range(DRAWS):
             drawn = rng.permutation(np.flatnonzero(test.environment == name))
             seen, rest = test.take(drawn[:rows]), test.take(drawn[rows:])
-            if table.labels:  # a class that was not learned cannot be adapted to
-                seen = seen.take(np.flatnonzero(np.isin(seen.y, table.classes)))
             moved = model.adapt(seen.frame, seen.y)
             for errors, fitted in ((before, model), (after, moved)):
                 losses = table.losses(table.predicted(fitted, rest.frame), rest)
