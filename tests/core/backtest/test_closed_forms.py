@@ -17,6 +17,7 @@ from hetrisk.core.backtest.cuts import merge_periods
 from hetrisk.core.backtest.logistic import logistic
 from hetrisk.core.backtest.prepare import prepare
 from hetrisk.core.backtest.solve import RIDGES, Pooled, combine, solve, within_environments
+from hetrisk.core.backtest.training import LAST_ROWS, NumbersTraining
 from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.predictor import Predictor, single
@@ -253,6 +254,13 @@ def test_constants_and_levels_are_means() -> None:
         found, rows = predicted(model, prob)
         last = rows.time == 2004
         np.testing.assert_allclose(found[last, 0].mean(), rows.y[last].mean())
+
+
+def test_rounding_of_weights_does_not_say_which_periods_are_last() -> None:
+    period, rows = np.arange(3), np.array([50.0, 40.0, LAST_ROWS])
+    for weight in (rows, rows * (1 - 1e-15)):
+        training = NumbersTraining(None, weight, period, period, None)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(training.last(), [0, 0, 1])
 
 
 def test_within_is_least_squares_with_dummies() -> None:

@@ -117,6 +117,16 @@ def test_with_time_and_sites_both_are_asked() -> None:
     assert len({split.cut for split in known}) == len(known) == 4
 
 
+def test_rounding_of_sums_of_weights_decides_nothing() -> None:
+    """The same weights in another order sum to another last digit."""
+    sites, n_periods = sites_of([50] * 5), 4
+    of_cells = np.full(n_periods * sites.n_folds, LEAST_ROWS / 2)
+    exact = plan(n_periods, sites, of_cells)
+    rounded = plan(n_periods, sites, of_cells * (1 - 1e-15))
+    assert [split.name for split in rounded] == [split.name for split in exact]
+    assert any(not left.known for split in exact for left in split.left)
+
+
 @pytest.mark.parametrize("n_levels", [3, 7])
 def test_one_period_with_sites_is_sites_alone(n_levels) -> None:
     """All times in one period that can be judged: cells are groups, sites are left out."""

@@ -248,7 +248,7 @@ def _forward_elsewhere(
     n_periods = int(period.max()) + 1
     later = (group == fold) & (period >= cut + gap)
     rows = weight * later
-    if rows.sum() < LEAST_ROWS:
+    if rows.sum() < LEAST_ROWS * (1.0 - ROUNDING):
         return Split((period < cut) & (group != fold), (), cut, names[cut - 1])
     horizon = float((rows * (period - cut + 1)).sum() / rows.sum())
     name = f"new sites, group {fold + 1}"
