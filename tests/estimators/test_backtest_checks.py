@@ -151,6 +151,31 @@ def test_candidates_of_the_user() -> None:
     assert np.isfinite(model.predict(X)).all()
 
 
+class Huge(LinearRegression):
+    """An estimator whose errors have no square."""
+
+    def predict(self, X):
+        return np.full(len(X), 1e200)
+
+
+def test_predictions_without_a_square_are_bad_ones_and_nothing_else() -> None:
+    model, X, _ = fitted(BacktestRegressor, candidates={"huge": Huge(), "level": "level"})
+    assert model.weights_.get("huge", 0.0) == 0.0
+    assert model.ranking_[-1].candidate == "huge"
+    assert np.isfinite([line.criterion for line in model.ranking_]).all()
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_plain_may_be_as_wrong_as_it_can_in_an_environment() -> None:
+    rng = np.random.default_rng(0)
+    site, a = np.arange(240) % 6, rng.normal(size=240)
+    X = pd.DataFrame({"a": np.where(site == 5, 1e99, 1e-90) * a, "site": site.astype(str)})
+    y = a + rng.normal(size=240)
+    model = BacktestRegressor(["ridge", "splines"], environment="site").fit(X, y)
+    assert np.isfinite([line.mean for line in model.ranking_]).all()
+    assert np.isfinite(model.predict(X)).all()
+
+
 def test_an_estimator_of_the_user_is_deployed_and_cannot_be_plain_arrays() -> None:
     X, y = table()
     y = y + 9.0 * (X["when"] - 2015).to_numpy()

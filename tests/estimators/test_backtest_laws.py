@@ -119,6 +119,16 @@ def test_all_of_it_at_once(sides, n_classes) -> None:
     same(model, fitted(changed, sides, n_classes, weight), data, changed.loc[data.index])
 
 
+@pytest.mark.parametrize("change", [rows_permuted, columns_permuted, in_other_units])
+def test_rounding_chooses_nothing_where_fits_are_exact(change) -> None:
+    data = table(seed=2)
+    data["y"] = 2 * data["a"] - data["b"]
+    options = {"candidates": ["within", "stable", "ridge"]}
+    model = fitted(data, SIDES[0], 1, **options)
+    changed = fitted(change(data)[0], SIDES[0], 1, **options)
+    assert changed.weights_ == model.weights_ == {"plain": 1.0}
+
+
 @pytest.mark.parametrize(("sides", "n_classes"), FEW)
 def test_rows_twice_are_weight_two(sides, n_classes) -> None:
     data = table(n=160, n_classes=n_classes, seed=1)

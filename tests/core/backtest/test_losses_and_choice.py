@@ -166,6 +166,15 @@ def test_another_is_chosen_where_it_is_better() -> None:
     np.testing.assert_array_equal(choice.weight, choice.best)
 
 
+def test_of_fits_that_are_exact_none_is_better() -> None:
+    """Squares of rounding tell nothing: the first of those that tie is taken."""
+    errors = 1e-15 * np.random.default_rng(0).normal(size=(5, 30, 3)) * [1.0, 0.3, 0.5]
+    products = np.einsum("eni,enj->eij", errors, errors) / 30
+    choice = choose(SquaredLosses(products, 1e-24), 0, 1.0, lambda weight: 0.0)
+    np.testing.assert_array_equal(choice.weight, [1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(choice.best, choice.weight)
+
+
 def test_names_of_averages() -> None:
     names = ("plain", "trees", "trend")
     assert name_of(names, np.array([0, 1.0, 0])) == "trees"

@@ -40,9 +40,13 @@ class Losses(ABC):
 
 @dataclass(frozen=True)
 class SquaredLosses(Losses):
-    """Mean squared errors; ``products`` (E, F, F) are the C_e."""
+    """Mean squared errors; ``products`` (E, F, F) are the C_e.
+
+    What lies below ``least`` is rounding: fits that are exact tie, and none beats another.
+    """
 
     products: FloatArray
+    least: float = 0.0
 
     @property
     def n_candidates(self) -> int:  # type: ignore[override]
@@ -54,7 +58,7 @@ class SquaredLosses(Losses):
         losses: FloatArray = np.einsum(
             "bi,eij,bj->be", weights, self.products, weights, optimize=True
         )
-        return losses
+        return np.maximum(losses, self.least)
 
 
 @dataclass(frozen=True)

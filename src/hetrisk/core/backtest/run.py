@@ -15,11 +15,12 @@ from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.cuts import Left, Split
 from hetrisk.core.backtest.losses import LogLosses, Losses, SquaredLosses, row_losses
 from hetrisk.core.backtest.training import SampleRows, Training
-from hetrisk.core.numerics.floors import TINY
+from hetrisk.core.numerics.floors import ROUNDING, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 from hetrisk.core.predictor import IDENTITY, SOFTMAX, Part, Predictor
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
+LARGEST = 1e100  # of a prediction: squares of larger ones overflow, and nobody tells them apart
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def _fit_and_predict(task: _Task) -> FloatArray | str:
         return f"{type(error).__name__}: {error}"
     if not np.isfinite(prediction).all():
         return "it predicted values that are not finite"
-    return prediction
+    return np.clip(prediction, -LARGEST, LARGEST)
 
 
 def _losses(problem: Problem, judged: Sequence[Judged], numbers: Sequence[int]) -> Losses:
@@ -170,7 +171,8 @@ def _losses(problem: Problem, judged: Sequence[Judged], numbers: Sequence[int]) 
             weight = rows.weight[j.index] / rows.weight[j.index].sum()
             e = j.left.environment
             products[numbers.index(e)] += (error.T * weight) @ error / times[e]
-        return SquaredLosses(products)
+        least = ROUNDING**2 * float(np.average(rows.y**2, weights=rows.weight))
+        return SquaredLosses(products, least)
     shares, environment, probability = [], [], []
     for j in judged:
         label = rows.y[j.index].astype(np.int64)
