@@ -194,6 +194,22 @@ def test_logistic_is_a_minimum(n_classes) -> None:
     assert gradient < 1e-3
 
 
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_logistic_knows_no_order_and_no_units(n_classes) -> None:
+    """To more digits than a comparison of values gives."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1500, 30))
+        X[:, 0] = X[:, 1] + 0.02 * X[:, 0]
+        score = X[:, 2] + X[:, 3] ** 2 + rng.normal(size=1500)
+        y, weight = np.digitize(score, np.linspace(-1, 2, n_classes - 1)), np.ones(1500)
+        coef, intercept = logistic(X, y, weight, n_classes)
+        order = rng.permutation(30)
+        changed = 7.3 * X[:, order]
+        again, level = logistic(changed, y, weight, n_classes)
+        np.testing.assert_allclose(changed @ again + level, X @ coef + intercept, atol=1e-9)
+
+
 def test_logistic_with_levels_and_classes_never_seen() -> None:
     X, y, weight = labels(2, 2)
     group = np.arange(N) % 3
