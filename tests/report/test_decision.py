@@ -56,6 +56,27 @@ def test_what_erred_less_but_not_surely_is_named():
     )
 
 
+def test_what_plain_was_held_against_is_named_before_what_erred_least():
+    ranking, *rest = answer(chosen="plain")
+    tried = replace(ranking[0], candidate="0.6 trend + 0.4 constant", mean=0.6)
+    tried = replace(tried, chosen=False, note="least error, but not by two standard errors")
+    watch = decide((tried, *ranking), *rest).watch
+    assert watch[0] == (
+        "An average of a linear model with a trend (60 %) and the mean (40 %) erred "
+        "0.600 on average, less, but not by two standard errors."
+    )
+
+
+def test_nothing_is_said_of_horizons_at_which_nothing_was_judged():
+    ranking, backtest, forecast, curve = answer(fails=9.0)
+    far = replace(forecast.by_horizon[-1], horizon=9.0, label="9 ahead")
+    far = replace(far, chosen=replace(far.chosen, mean=99.0))
+    forecast = replace(forecast, by_horizon=(*forecast.by_horizon, far))
+    said = " ".join(decide(ranking, backtest, forecast, curve).watch)
+    assert "9 ahead" not in said
+    assert "worse than predicting" not in said
+
+
 def test_what_erred_less_on_average_alone_is_named():
     ranking, *rest = answer(chosen="trend")
     decision = decide(ranking, *rest)

@@ -28,6 +28,7 @@ from hetrisk.tables.errors import counted
 FEW = 5  # environments left out: with fewer, the answer says on how little it rests
 NOTABLE = 1.25  # times the mean error: a worst environment that is worth a sentence
 CLOSE = 0.9  # of the criterion of plain: what lies below is worth a sentence
+REFUSED = "least error, but "  # begins the note of what plain was held against, in vain
 ALIKE = 0.005  # of an error: a difference that is not worth a sentence
 
 
@@ -209,11 +210,13 @@ def _watch(action: Action, f: _Facts, curve: Sequence[ReachLine]) -> list[str]:
 def _close(f: _Facts) -> str:
     """What erred less on average, and why it is not used all the same: where lines bend, trees."""
     tested = [r for r in f.ranked.values() if math.isfinite(r.criterion)]
-    best = min(tested, key=lambda r: r.mean)
+    # Plain was held against one alone: of another nobody can say that chance explains it.
+    refused = [r for r in tested if r.note.startswith(REFUSED)]
+    best = min(refused or tested, key=lambda r: r.mean)
     if best.mean > CLOSE * f.chosen.mean:
         return ""
     bends = "trees" in best.candidate and "trees" not in f.chosen.candidate
-    why = best.note.removeprefix("least error, but ")
+    why = best.note.removeprefix(REFUSED)
     if not why.startswith("not "):
         plain = f.chosen.candidate == PLAIN
         why = "not by two standard errors" if plain else "more in the worst environments"
@@ -235,11 +238,11 @@ def _plain_fails(f: _Facts) -> str:
                 f"{upper_first(first.label)} the plain model errs {percent(abs(more))} {word}."
             )
     at = f.forecast.plain_fails_at
+    when = f" from reach {number(at, 2)} on" if at > 0 else ""
+    if f.horizons:
+        failing = next((h.label for h in f.horizons if h.horizon >= at), "")
+        at, when = (at if failing else math.inf), f" from {failing} on"
     if math.isfinite(at) and f.chosen.candidate != PLAIN:  # of itself it is said otherwise
-        failing: Horizon | None = next((h for h in f.forecast.by_horizon if h.horizon >= at), None)
-        when = f" from {failing.label} on" if failing is not None else ""
-        if failing is None and at > 0:
-            when = f" from reach {number(at, 2)} on"
         sentences.append(f"The plain model is worse than predicting {constant(f.unit)}{when}.")
     return " ".join(sentences)
 
@@ -247,7 +250,8 @@ def _plain_fails(f: _Facts) -> str:
 def _chosen_fails(action: Action, f: _Facts, curve: Sequence[ReachLine]) -> str:
     if action not in (Action.USE, Action.PLAIN):
         return ""
-    horizon = next((h for h in f.forecast.by_horizon if h.chosen.mean >= h.constant.mean), None)
+    # No further ahead than anything was judged.
+    horizon = next((h for h in f.horizons if h.chosen.mean >= h.constant.mean), None)
     if horizon is not None:
         return f"It is no better than predicting {constant(f.unit)} {horizon.label}."
     line = next((line for line in curve if line.chosen >= line.constant), None)
