@@ -90,6 +90,7 @@ def test_years_are_numbers(values):
     assert column.kind == "number"
     assert column.value.tolist() == [1998.0, 1999.0]
     assert column.label(1998.0) == "1998"
+    assert column.label(2010 + 5 / 6) == "2010.83333"
     assert column.read(["2001", None, " 2002 "]).tolist()[::2] == [2001.0, 2002.0]
 
 

@@ -92,8 +92,8 @@ class TimeColumn:
         """Return a number of this column as people write it."""
         if not np.isfinite(value):
             return ABSENT
-        if self.kind == NUMBER:
-            return f"{value:.12g}"
+        if self.kind == NUMBER:  # five decimals of a year are five minutes
+            return f"{round(value, 5) if abs(value) > 100 else value:.12g}"
         if self.kind == DATE:
             return iso(pd.Timestamp(np.datetime64(round(value * 86_400e6), "us")))
         count = int(np.floor(value))

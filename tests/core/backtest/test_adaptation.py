@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
+from hetrisk import BacktestRegressor
 from hetrisk.core.backtest import adaptation as room
 from hetrisk.core.backtest.adaptation import Drift, adapt
 from hetrisk.core.predictor import SOFTMAX, Inputs, LinearPart, Predictor, single
@@ -75,6 +77,35 @@ def test_the_error_after_leaves_each_row_out() -> None:
         missed.append(float(y[i] - moved.predict(Inputs(X[i : i + 1]))[0, 0]))
     assert told.after == pytest.approx(np.sqrt(np.average(np.square(missed), weights=weight)))
     assert f"{len(X)} labelled rows" in str(told)
+
+
+@pytest.mark.parametrize(
+    ("shift", "level"),
+    [
+        (-74_812.3, "the level moved by −74,800 (standard error 112) and the slopes with it"),
+        (4.8e-10, "the slopes moved, and the level did not"),
+    ],
+)
+def test_what_moved_is_said_in_numbers_people_read(shift, level) -> None:
+    told = room.Adaptation(30, shift, 111.8, 0.5, 23_456.7, 20_812.0)
+    assert str(told) == (
+        f"On 30 labelled rows {level}; leaving out each row in turn, the error went from 23,500 to "
+        "20,800 (−11 %)."
+    )
+
+
+def test_columns_beyond_those_that_may_move_cost_nothing(monkeypatch) -> None:
+    shapes = []
+    known = room._variances
+    monkeypatch.setattr(room, "MOST_COLUMNS", 1)
+    monkeypatch.setattr(room, "_variances", lambda g, c: shapes.append(g.shape) or known(g, c))
+    rng = np.random.default_rng(0)
+    X, site = rng.normal(size=(120, 3)), np.repeat(np.arange(6), 20)
+    model = BacktestRegressor(environment="site", candidates=["plain"])
+    frame = pd.DataFrame(X, columns=list("abc")).assign(site=site)
+    moved = model.fit(frame, X[:, 0] + site).adapt(frame[:20], X[:20, 0] - 5.0)
+    assert shapes[0][1:] == (1, 1)
+    assert moved.adaptation_.shift < 0
 
 
 def test_no_drift_seen_no_move() -> None:

@@ -30,6 +30,7 @@ LEAST_ROWS = 5  # labelled rows from which on a level can be told from noise at 
 STEPS: Budget[int] = 40  # of the fixed point, and of Newton
 MOST_COLUMNS: Budget[int] = 60  # beyond, the level alone moves: a solve costs their cube
 MOST_ENVIRONMENTS: Budget[int] = 80
+ALIKE = 1e-3  # of the error: a level that moved less did not move
 LEAST_NOISE = 1e-9  # of the variance of the target
 COMMON = 4.0  # environments' worth of weight of the mean variance of slopes, in that of each
 
@@ -79,11 +80,19 @@ class Adaptation:
 
     def __str__(self) -> str:
         change = 100 * (self.after / self.before - 1) if self.before > 0 else 0.0
+        level = "the slopes moved, and the level did not"
+        if abs(self.shift) > ALIKE * self.before:
+            moved, error = _written(self.shift, "+"), _written(self.shift_error)
+            level = f"the level moved by {moved} (standard error {error}) and the slopes with it"
         return (
-            f"On {self.n_rows} labelled rows the level moved by {self.shift:+.3g} (standard error "
-            f"{self.shift_error:.2g}) and the slopes with it; leaving out each row in turn, the "
-            f"error went from {self.before:.3g} to {self.after:.3g} ({change:+.0f} %)."
-        )
+            f"On {self.n_rows} labelled rows {level}; leaving out each row in turn, the error went "
+            f"from {_written(self.before)} to {_written(self.after)} ({change:+.0f} %)."
+        ).replace("-", "−")
+
+
+def _written(value: float, sign: str = "") -> str:
+    """Three digits, and thousands apart."""
+    return f"{float(f'{value:.3g}'):{sign},.10g}"
 
 
 def drift_of(problem: Problem, tests: Tests, weight: FloatArray) -> Drift:
@@ -100,8 +109,9 @@ def drift_of(problem: Problem, tests: Tests, weight: FloatArray) -> Drift:
     judged = sorted(tests.judged, key=lambda j: (-j.split, j.left.environment))
     judged = judged[:MOST_ENVIRONMENTS]
     grams, cross, residual, mass = [], [], 0.0, 0.0
+    moving = np.append(True, np.isfinite(scale))  # of the others not even a zero is kept
     for j in judged:
-        A, w = drift.design(rows.X[j.index]), rows.weight[j.index]
+        A, w = drift.design(rows.X[j.index])[:, moving], rows.weight[j.index]
         predicted, y = tests.mixed(j, weight), rows.y[j.index]
         if problem.n_outputs == 1:
             r = y - predicted[:, 0]
@@ -121,7 +131,8 @@ def drift_of(problem: Problem, tests: Tests, weight: FloatArray) -> Drift:
         spread_of_y = float(np.average((rows.y - mean) ** 2, weights=rows.weight))
         # A model without errors, or environments of one row, leave nothing to be sure about.
         noise = max(residual / mass, LEAST_NOISE * spread_of_y) or 1.0
-    variance = _variances(np.array(grams) / noise, np.array(cross) / noise)
+    variance = np.zeros(1 + d)
+    variance[moving] = _variances(np.array(grams) / noise, np.array(cross) / noise)
     return replace(drift, variance=variance, noise=noise, n_environments=len(judged))
 
 
