@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetrisk import BacktestClassifier, BacktestRegressor
+from hetrisk.core.predictor import Inputs
 from hetrisk.estimators import trees
 
 N_SITES, N_PERIODS = 6, 8
@@ -127,6 +128,16 @@ def test_rounding_chooses_nothing_where_fits_are_exact(change) -> None:
     model = fitted(data, SIDES[0], 1, **options)
     changed = fitted(change(data)[0], SIDES[0], 1, **options)
     assert changed.weights_ == model.weights_ == {"plain": 1.0}
+
+
+def test_rows_half_way_between_two_of_the_training_fall_to_the_left_in_every_unit() -> None:
+    low = np.repeat(np.arange(0.0, 40.0, 2.0), 30)
+    y, weight = np.sin(low), np.ones(len(low))
+    for unit, zero in [(1.0, 0.0), (25.4, 32.0), (1e-3, 0.0), (1.8, 32.0), (0.1, 0.3)]:
+        part = trees.grow((unit * low + zero)[:, None], y, weight, np.zeros(1, dtype=np.int64))
+        asked = np.concatenate([np.arange(0.0, 37.0, 2.0), np.arange(1.0, 38.0, 2.0)])
+        found = part.scores(Inputs((unit * asked + zero)[:, None], None, None))[:, 0]
+        np.testing.assert_array_equal(found[19:], found[:19])
 
 
 @pytest.mark.parametrize(("sides", "n_classes"), FEW)
