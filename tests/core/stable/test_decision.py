@@ -37,6 +37,30 @@ def decided(X, y, e, reach=1.0, keep=None, groups=None):
     return decide(sums, evidence, reach, groups, keep)
 
 
+def with_repeats(seed, n=600, d=24, repeated=10, K=3):
+    """Columns that go along with each other, some in a second unit; effects that move."""
+    rng = np.random.default_rng(seed)
+    e = np.arange(n) % K
+    X = rng.normal(size=(n, d)) + rng.normal(size=(n, 2)) @ rng.normal(size=(2, d))
+    y = X[:, :3].sum(axis=1) + rng.normal(size=n)
+    X[:, 5:] += 0.3 * rng.normal(size=(K, d - 5))[e] * y[:, None]
+    of_which = rng.permutation(d)[:repeated]
+    return np.column_stack([X, 2.5 * X[:, of_which] + 7.0]), y, e, of_which
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_columns_that_repeat_others_are_decided_with_them(seed):
+    """No rounding tells which of them leaves."""
+    X, y, e, of_which = with_repeats(seed)
+    found, d = decided(X, y, e), X.shape[1]
+    again = np.arange(d - len(of_which), d)
+    np.testing.assert_array_equal(found.support[again], found.support[of_which])
+    order = np.random.default_rng(seed).permutation(d)
+    changed = decided(1e3 * X[:, order] - 3.0, y, e)
+    np.testing.assert_array_equal(changed.support, found.support[order])
+    np.testing.assert_array_equal(changed.proposed, found.proposed[order])
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_an_effect_whose_mechanism_moved_leaves(seed):
     X, y, e = shifting_effect(seed)

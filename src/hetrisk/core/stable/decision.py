@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hetrisk.core.numerics.floors import EQUAL
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
@@ -114,6 +115,7 @@ def decide(
     merged : whether environments were made by merging thin ones. Columns of such differ more
         easily, so that they moved is a reason to leave only where that does no harm.
     """
+    groups = with_copies(groups, sums.sum(axis=0))
     everything, unasked = np.ones(len(groups), dtype=bool), np.full(len(groups), np.nan)
     full = Regressions.on(sums, everything)
     plain = full.losses()
@@ -182,6 +184,23 @@ def decide(
             if not merged or risk <= MERGED_RISE * risk_plain:
                 return replace(found, risk=risk, regret_left=float(losses.regret) / regret)
     return weighed
+
+
+def with_copies(groups: IntArray, gram: FloatArray) -> IntArray:
+    """(d,) groups; one for columns that are one in two units: no table tells them apart.
+
+    ``gram`` (q, q) is the sum of z z' over all rows, z = (1, x, y).
+    """
+    slopes = slice(1, 1 + len(groups))
+    mean = gram[0, slopes] / gram[0, 0]
+    covariance = gram[slopes, slopes] / gram[0, 0] - np.outer(mean, mean)
+    # Of a column that stands still nothing is left but rounding.
+    spread = np.sqrt(np.maximum(np.diag(covariance), EQUAL))
+    joined = groups.copy()
+    same = np.abs(covariance) > (1.0 - EQUAL) * np.outer(spread, spread)
+    for j, k in np.argwhere(np.triu(same, 1)):
+        joined[joined == joined[k]] = joined[j]
+    return joined
 
 
 def _paths(full: Regressions, free: list[IntArray], reach: float) -> list[Regressions]:

@@ -18,11 +18,12 @@ from hetrisk.core.environments.content import parts, sampled
 from hetrisk.core.environments.levels import design
 from hetrisk.core.environments.memberships import Memberships
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.floors import EQUAL, TINY
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.multiplicity import holm, p_text
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows, RowSource
 from hetrisk.core.result import VERDICTS, ColumnEvidence, Source
+from hetrisk.core.stable.decision import with_copies
 from hetrisk.core.stable.flexible import flexible_mean
 from hetrisk.core.stable.mechanism import mechanisms_differ
 from hetrisk.core.stable.regressions import Regressions
@@ -70,7 +71,8 @@ def search_inferred(
     d = rows.n_features
     if len(sample) < ROWS_A_COLUMN * max(d, 8) or question.keep.all():
         return _found(sample, family, question, None, np.ones(d, dtype=bool), "")
-    question = replace(question, groups=_with_copies(question.groups, sample))
+    Z = design(sample, family)
+    question = replace(question, groups=with_copies(question.groups, (Z.T * sample.weight) @ Z))
     asked = _ask(sample, family, question.groups)
     support = _without(question, asked.columns[holm(asked.p_values) <= LEVEL])
     assumed = ""
@@ -104,17 +106,6 @@ def _ask(sample: Rows, family: Family, groups: IntArray) -> _Asked:
     tests = effect[columns] + np.array([s is not None for s in scores])
     p_values = np.minimum(np.maximum(tests, 1) * np.minimum(spread, slope), 1.0)
     return _Asked(columns, p_values, slope < spread, scores)
-
-
-def _with_copies(groups: IntArray, sample: Rows) -> IntArray:
-    """(d,) groups; one for columns that are one in two units: no table tells them apart."""
-    deviation = (sample.X - np.average(sample.X, axis=0, weights=sample.weight)).T
-    length = np.sqrt(np.maximum(deviation**2 @ sample.weight, TINY))
-    scaled = deviation * np.sqrt(sample.weight) / length[:, None]
-    joined = groups.copy()
-    for j, k in np.argwhere(np.triu(np.abs(scaled @ scaled.T) > 1.0 - EQUAL, 1)):
-        joined[joined == joined[k]] = joined[j]
-    return joined
 
 
 def _score(given: FloatArray, column: FloatArray, weight: FloatArray) -> Score | None:

@@ -147,10 +147,16 @@ class Regressions:
 
     def losses_without(self, groups: list[IntArray]) -> Losses:
         """(m, K) losses of m sets, each with one more group of columns left out."""
-        if all(len(columns) == 1 for columns in groups):
-            return self._losses_without_one(np.concatenate(groups))
-        parts = [self.without(columns).losses() for columns in groups]
-        return Losses(np.stack([p.pooled for p in parts]), np.stack([p.own for p in parts]))
+        pooled, own = np.empty((2, len(groups), len(self.gram)))
+        single = np.array([len(columns) == 1 for columns in groups])
+        if single.any():
+            alone = np.concatenate([c for c, one in zip(groups, single, strict=True) if one])
+            found = self._losses_without_one(alone)
+            pooled[single], own[single] = found.pooled, found.own
+        for k in np.flatnonzero(~single):
+            found = self.without(groups[k]).losses()
+            pooled[k], own[k] = found.pooled, found.own
+        return Losses(pooled, own)
 
     def _losses_without_one(self, columns: IntArray) -> Losses:
         """The same for m single columns, side by side."""
