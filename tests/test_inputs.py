@@ -71,12 +71,12 @@ def test_blocks_teach_their_width_and_names_and_are_held_to_them():
 
 
 def test_too_few_rows():
-    with pytest.raises(ValueError, match="minimum of 7 is required"):
-        as_blocks(Model(), X, y, min_rows=7)
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        as_blocks(Model(), X[:1], y[:1])
     with pytest.raises(
-        ValueError, match="Found 6 rows in X while a minimum of 7 is required by Model"
+        ValueError, match="Found 1 rows in X while a minimum of 2 is required by Model"
     ):
-        as_blocks(Model(), ArrayBlocks(X, y), None, min_rows=7)
+        as_blocks(Model(), ArrayBlocks(X[:1], y[:1]), None)
 
 
 def test_targets_of_numbers():

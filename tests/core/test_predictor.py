@@ -19,7 +19,6 @@ from hetrisk.core.predictor import (
     LinearPart,
     Predictor,
     TreesPart,
-    shifted,
     single,
 )
 from hetrisk.estimators.trees import SETTINGS, grow, grow_for_labels
@@ -37,7 +36,6 @@ def test_linear_parts() -> None:
     np.testing.assert_allclose(part.scores(ROWS)[:, 0], expected)
     moved = LinearPart(part.coef, part.intercept + 60 * part.slope, part.slope, 60.0)
     np.testing.assert_allclose(moved.scores(ROWS), part.scores(ROWS))
-    np.testing.assert_allclose(shifted(part, np.array([2.0])).scores(ROWS), part.scores(ROWS) + 2.0)
     with pytest.raises(ValueError, match="needs the time column; X has none"):
         part.scores(Inputs(X))
 
@@ -130,9 +128,9 @@ def test_many_rows_are_taken_in_turn(monkeypatch, kind) -> None:
     part = grow(X, Y, np.ones(120), np.arange(3))
     if kind == "hinges":
         part = HingesPart(np.array([0]), np.zeros(1), np.ones((1, 1)), np.zeros(1), 3)
-    whole = part.scores(ROWS)
+    whole = single(part).predict(ROWS)
     monkeypatch.setattr(predictors, "ROWS_AT_ONCE", 50)
-    np.testing.assert_array_equal(part.scores(ROWS), whole)
+    np.testing.assert_array_equal(single(part).predict(ROWS), whole)
 
 
 def test_predictors_are_weighted_means_of_members() -> None:

@@ -140,20 +140,6 @@ def test_blocks_hold_their_own_target() -> None:
         fitted.predict(blocks)
 
 
-def test_many_times_are_put_into_bins(monkeypatch) -> None:
-    """More values of time than are held: periods are the same but for their ends."""
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"a": rng.normal(size=2000), "t": rng.uniform(0, 10, 2000)})
-    y = X["a"] + X["t"] + rng.normal(size=2000)
-    options = {"time": "t", "candidates": ["trend", "ridge"]}
-    model = BacktestRegressor(**options).fit(X, y)
-    monkeypatch.setattr(prepare, "MOST_TIMES", 500)
-    binned = BacktestRegressor(**options).fit(X, y)
-    assert binned.weights_ == model.weights_
-    assert len(binned.periods_) == pytest.approx(len(model.periods_), abs=2)
-    np.testing.assert_allclose(binned.predict(X), model.predict(X), rtol=1e-3)
-
-
 def test_more_rows_than_are_held(monkeypatch) -> None:
     """Linear candidates are fitted to all rows; judged on a sample by content, in any order."""
     monkeypatch.setattr(prepare, "MOST_ROWS", 150)

@@ -114,7 +114,7 @@ REFUSED = {
     ),
     "predict with a time missing": (
         lambda: MODEL.predict(X.assign(when=X["when"].where(AT != 7))),
-        "must say when for every row, since the model chosen needs it; .* 1 of 120, .* row 7",
+        "must say when for every row; it is missing in 1 of 120, .* row 7",
     ),
     "predict at words": (
         lambda: MODEL.predict(X.assign(when="next year")),

@@ -10,7 +10,7 @@ piece of code predicts, and nothing in a file needs to be executed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import ClassVar, final
 
@@ -19,7 +19,7 @@ import numpy as np
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 IDENTITY, SOFTMAX = "identity", "softmax"
-ROWS_AT_ONCE = 65_536  # rows that trees look at in one go: their positions then stay in the cache
+ROWS_AT_ONCE = 65_536  # predicted in one go: what trees look at then stays in the cache
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,13 @@ class Inputs:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    @property
+    def when(self) -> FloatArray:
+        """(n,) time, for parts that need it."""
+        if self.time is None:
+            raise ValueError("the model needs the time column; X has none.")
+        return self.time
 
     def __getitem__(self, rows: slice) -> Inputs:
         return Inputs(
@@ -82,9 +89,7 @@ class LinearPart(Part):
         # Columns without a coefficient are not asked: they may be missing.
         scores: FloatArray = rows.X[:, used] @ self.coef[used] + self.intercept
         if self.needs_time:
-            if rows.time is None:
-                raise ValueError("the model needs the time column; X has none.")
-            scores = scores + (rows.time - self.origin)[:, None] * self.slope
+            scores = scores + (rows.when - self.origin)[:, None] * self.slope
         return scores
 
 
@@ -100,12 +105,11 @@ class LevelPart(Part):
 
     def scores(self, rows: Inputs) -> FloatArray:
         """See the class."""
-        if rows.environment is None:
-            return np.tile(self.other, (len(rows), 1))
-        # Codes beyond the levels: environments that were known, but not learned from.
-        known = (rows.environment >= 0) & (rows.environment < len(self.level))
         scores = np.tile(self.other, (len(rows), 1))
-        scores[known] = self.level[rows.environment[known]]
+        if rows.environment is not None:
+            # Codes beyond the levels: environments that were known, but not learned from.
+            known = (rows.environment >= 0) & (rows.environment < len(self.level))
+            scores[known] = self.level[rows.environment[known]]
         return scores
 
 
@@ -126,9 +130,6 @@ class HingesPart(Part):
 
     def scores(self, rows: Inputs) -> FloatArray:
         """See the class."""
-        if len(rows) > ROWS_AT_ONCE:
-            starts = range(0, len(rows), ROWS_AT_ONCE)
-            return np.concatenate([self.scores(rows[s : s + ROWS_AT_ONCE]) for s in starts])
         scores: FloatArray = self.basis(rows.X) @ self.coef + self.intercept
         return scores
 
@@ -169,14 +170,9 @@ class TreesPart(Part):
 
     def scores(self, rows: Inputs) -> FloatArray:
         """See the class."""
-        if len(rows) > ROWS_AT_ONCE:
-            starts = range(0, len(rows), ROWS_AT_ONCE)
-            return np.concatenate([self.scores(rows[s : s + ROWS_AT_ONCE]) for s in starts])
         X = rows.X
         if self.uses_time:
-            if rows.time is None:
-                raise ValueError("the model needs the time column; X has none.")
-            X = np.column_stack([X, rows.time])
+            X = np.column_stack([X, rows.when])
         scores = np.tile(self.base, (len(X), 1))
         index = np.arange(len(X))
         for root, output in zip(self.root, self.output, strict=True):
@@ -222,6 +218,9 @@ class Predictor:
 
     def predict(self, rows: Inputs) -> FloatArray:
         """(n, 1) predicted numbers, or (n, K) probabilities."""
+        if len(rows) > ROWS_AT_ONCE:
+            starts = range(0, len(rows), ROWS_AT_ONCE)
+            return np.concatenate([self.predict(rows[s : s + ROWS_AT_ONCE]) for s in starts])
         parts = (self._linked(_total(member, rows)) for member in self.members)
         weighted = (w * p for w, p in zip(self.weight, parts, strict=True))
         mean: FloatArray = reduce(np.add, weighted)
@@ -248,8 +247,3 @@ def _total(member: tuple[Part, ...], rows: Inputs) -> FloatArray:
 def single(part: Part, *more: Part, link: str = IDENTITY) -> Predictor:
     """Return the predictor with one member."""
     return Predictor(((part, *more),), np.ones(1), link)
-
-
-def shifted(part: LinearPart, shift: FloatArray) -> LinearPart:
-    """Return the part with a further intercept."""
-    return replace(part, intercept=part.intercept + shift)

@@ -119,12 +119,12 @@ class _Backtest(BaseEstimator, ABC):
         run, periods = runner(self.n_jobs, self.verbose), prepared.layout.periods
         given = (prepared.problem, prepared.splits, candidates, float(self.reach), run, periods)
         if not why:
-            outcome = decide(*given, "period")
+            outcome = decide(*given)
         else:
             named = self.time is not None or self.environment is not None
             outcome = plain_alone(prepared.problem, candidates[: None if named else 2], run)
             if periods is None and len(prepared.splits) == 2:
-                surely = decide(*given, "period")
+                surely = decide(*given)
                 if surely.name != PLAIN:
                     outcome, why = surely, self._two(surely)
         if why or numbered:
@@ -178,9 +178,10 @@ class _Backtest(BaseEstimator, ABC):
         self.break_even_, self.quantiles_ = outcome.break_even, outcome.quantiles
         self._predictor, self._drift = outcome.predictor, outcome.drift
         self.periods_ = prepared.layout.periods
-        own = any(type(p) is EstimatorPart for m in outcome.members for p in m)
+        members = outcome.predictor.members
+        own = any(type(p) is EstimatorPart for m in members for p in m)
         self.predictor_ = None if own else outcome.predictor
-        single = outcome.members[0] if len(outcome.members) == 1 else ()
+        single = members[0] if len(members) == 1 else ()
         self.best_estimator_: Any = outcome.predictor
         if own and len(single) == 1:
             self.best_estimator_ = single[0].estimator  # type: ignore[attr-defined]

@@ -93,9 +93,6 @@ class BlockSheet(Sheet):
     def _learn_levels(self, X: Blocks) -> None:
         """Names of the environments, sorted."""
         self.environment_name = str(self._environment)
-        if self._carried(X):
-            self.levels = tuple(str(v) for v in X.environment_labels)  # type: ignore[union-attr]
-            return
         column = self._side(X, self._environment, "environment")
         if column.kind == "category":
             self.levels = column.levels + ((MISSING,) if column.missing or column.further else ())
@@ -109,10 +106,6 @@ class BlockSheet(Sheet):
         missing = X.sum(partial(_n_missing, position=column.position))
         self.levels = (*spelled, MISSING) if missing else tuple(spelled)
 
-    def _carried(self, X: Blocks) -> bool:
-        """Whether the environments are what the rows of these blocks carry as such."""
-        return X.environment_name == self._environment and X.environment_labels is not None
-
     def _view(self, X: Blocks) -> _View:
         """Where time and environment stand in these blocks, and what is held there means."""
         sides = {column.name: column for column in X.side_columns}
@@ -120,12 +113,8 @@ class BlockSheet(Sheet):
         level: int | None = None
         names: tuple[Any, ...] = ()
         values = np.zeros(0)
-        carried = self._environment is not None and self._carried(X)
         held = [c for c in X.side_columns if self._environment in (c.name, c.position)]
-        if carried:
-            names = tuple(X.environment_labels)  # type: ignore[arg-type]
-            values = np.arange(float(len(names)))
-        elif held and held[0].kind == "category":
+        if held and held[0].kind == "category":
             level, names = held[0].position, (MISSING, *held[0].levels)
             values = np.arange(-1.0, len(held[0].levels))
         elif held and self._numbers is not None:
@@ -133,7 +122,7 @@ class BlockSheet(Sheet):
         place = {name: float(k) for k, name in enumerate(self.levels)}
         codes = [place.get(str(name), -1.0) for name in names[: len(values)]]
         values, code = np.append(values, np.inf), np.array([*codes, -1.0])
-        return _View(time, level, carried, values, code, place.get(MISSING, -1.0))
+        return _View(time, level, values, code, place.get(MISSING, -1.0))
 
 
 @dataclass(frozen=True)
@@ -143,7 +132,6 @@ class _View:
     Attributes
     ----------
     time, level : positions of the two among what is held aside, None for none.
-    carried : whether environments are those that the rows carry as such.
     values, codes : what is held there, sorted, infinity last, and the codes these mean; what is
         not among them is new, -1.
     missing : the code of what is missing.
@@ -151,7 +139,6 @@ class _View:
 
     time: int | None
     level: int | None
-    carried: bool
     values: FloatArray
     codes: FloatArray
     missing: float
@@ -160,12 +147,8 @@ class _View:
         aside = np.full((len(rows), 2), np.nan)
         if self.time is not None and rows.aside is not None:
             aside[:, 0] = rows.aside[:, self.time]
-        given = None
         if self.level is not None and rows.aside is not None:
             given = rows.aside[:, self.level]
-        elif self.carried and rows.environments is not None:
-            given = rows.environments.argmax(axis=1).astype(np.float64)
-        if given is not None:
             at = np.minimum(np.searchsorted(self.values, given), len(self.values) - 1)
             code = np.where(self.values[at] == given, self.codes[at], -1.0)
             aside[:, 1] = np.where(np.isnan(given), self.missing, code)
@@ -176,8 +159,8 @@ def _predicted(rows: Rows, view: _View, predictor: Predictor, name: str) -> Floa
     aside = view(rows).aside
     assert aside is not None
     time = None if view.time is None else aside[:, 0]
-    if time is not None:
-        check_time(time, name, predictor.needs_time)
+    if time is not None and predictor.needs_time:
+        check_time(time, name)
     level = np.nan_to_num(aside[:, 1], nan=-1.0).astype(np.int64)
     return predictor.predict(Inputs(rows.X, time, level))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,17 +13,16 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from hetrisk.core.backtest.candidates import CONSTANT, LINEAR, PLAIN, Candidate
-from hetrisk.core.backtest.cells import Layout
+from hetrisk.core.backtest.cuts import Layout
 from hetrisk.core.backtest.decision import Outcome, decide
 from hetrisk.core.backtest.prepare import among_rows
 from hetrisk.core.backtest.run import Problem, Run, refit
 from hetrisk.core.backtest.training import Training
 from hetrisk.core.numerics.rows import FloatArray
 from hetrisk.core.predictor import Inputs, Part
-from hetrisk.estimators.trees import Trees, TreesOnSplines, TreesOnTrend
+from hetrisk.estimators.trees import TREES
 
-_TREES: tuple[type[Candidate], ...] = (Trees, TreesOnSplines, TreesOnTrend)
-BUILT_IN: dict[str, type[Candidate]] = {c.name: c for c in LINEAR + _TREES}
+BUILT_IN: dict[str, Candidate] = {c.name: c for c in LINEAR + TREES}
 
 
 def candidates_for(spec: Any, layout: Layout, labels: bool, seed: Any) -> list[Candidate]:
@@ -32,12 +32,16 @@ def candidates_for(spec: Any, layout: Layout, labels: bool, seed: Any) -> list[C
     if isinstance(spec, Mapping):
         chosen = {str(name): _own(str(name), model, seed) for name, model in spec.items()}
     else:
-        chosen = {str(name): _built_in(name) for name in _listed(spec)}
+        if not isinstance(spec, Iterable):
+            raise ValueError(
+                f"candidates must be 'auto', names, or a dict of names to estimators; got {spec!r}."
+            )
+        chosen = {str(name): _built_in(name) for name in spec}
     if not chosen:
         raise ValueError(f"candidates must name at least one; got {spec!r}.")
-    first = {name: BUILT_IN[name]() for name in (PLAIN, CONSTANT)}
+    first = {name: BUILT_IN[name] for name in (PLAIN, CONSTANT)}
     for name in first:
-        if name in chosen and type(chosen[name]) is not BUILT_IN[name]:
+        if name in chosen and chosen[name] is not BUILT_IN[name]:
             raise ValueError(f"the name {name!r} is taken: call your own candidate otherwise.")
     return [c for c in ({**first, **chosen}).values() if _applies(c, layout, labels)]
 
@@ -50,21 +54,12 @@ def _applies(candidate: Candidate, layout: Layout, labels: bool) -> bool:
     return not (candidate.numbers_only and labels)
 
 
-def _listed(spec: Any) -> list[Any]:
-    try:
-        return list(spec)
-    except TypeError as error:
-        raise ValueError(
-            f"candidates must be 'auto', names, or a dict of names to estimators; got {spec!r}."
-        ) from error
-
-
 def _built_in(name: Any) -> Candidate:
     if name not in BUILT_IN:
         near = get_close_matches(str(name), ["auto", *BUILT_IN], 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"candidates must be among {list(BUILT_IN)}; got {name!r}.{hint}")
-    return BUILT_IN[name]()
+    return BUILT_IN[name]
 
 
 def _own(name: str, model: Any, seed: Any) -> Candidate:
@@ -81,7 +76,7 @@ def _own(name: str, model: Any, seed: Any) -> Candidate:
             f"candidate {name!r} must be an estimator with fit and predict, or the name of a "
             f"built-in one; got {model!r}."
         )
-    return EstimatorCandidate(name, model, seed)
+    return Candidate(name, name, partial(_fit_own, estimator=model, seed=seed))
 
 
 @dataclass(frozen=True)
@@ -103,11 +98,7 @@ class EstimatorPart(Part):
         return self.with_time
 
     def scores(self, rows: Inputs) -> FloatArray:
-        X = rows.X
-        if self.with_time:
-            if rows.time is None:
-                raise ValueError("the model needs the time column; X has none.")
-            X = np.column_stack([X, rows.time])
+        X = np.column_stack([rows.X, rows.when]) if self.with_time else rows.X
         if self.classes is None:
             return np.asarray(self.estimator.predict(X), dtype=np.float64).reshape(-1, 1)
         given = np.full((len(X), self.n_outputs), 1e-12)
@@ -115,34 +106,26 @@ class EstimatorPart(Part):
         return np.log(np.maximum(given, 1e-12))
 
 
-class EstimatorCandidate(Candidate):
-    """An estimator of the user's own."""
-
-    def __init__(self, name: str, estimator: Any, seed: Any) -> None:
-        self.name = self.words = name
-        self.estimator, self.seed = estimator, seed
-
-    def fit(self, training: Training) -> tuple[Part, ...]:
-        rows, labels = training.rows, training.n_outputs > 1
-        model = clone(self.estimator)
-        parameters = model.get_params(deep=False)
-        if self.seed is not None and parameters.get("random_state", 0) is None:
-            model.set_params(random_state=self.seed)
-        with_time = not np.isnan(rows.time).all()
-        X = np.column_stack([rows.X, rows.time]) if with_time else rows.X
-        y = rows.y.astype(np.int64) if labels else rows.y
-        if has_fit_parameter(model, "sample_weight"):
-            model.fit(X, y, sample_weight=rows.weight)
-        else:
-            model.fit(X, y)
-        classes = np.asarray(model.classes_) if labels else None
-        return (EstimatorPart(model, classes, training.n_outputs, with_time),)
+def _fit_own(training: Training, estimator: Any, seed: Any) -> tuple[Part, ...]:
+    rows, labels = training.rows, training.n_outputs > 1
+    model = clone(estimator)
+    if seed is not None and model.get_params(deep=False).get("random_state", 0) is None:
+        model.set_params(random_state=seed)
+    with_time = not np.isnan(rows.time).all()
+    X = np.column_stack([rows.X, rows.time]) if with_time else rows.X
+    y = rows.y.astype(np.int64) if labels else rows.y
+    if has_fit_parameter(model, "sample_weight"):
+        model.fit(X, y, sample_weight=rows.weight)
+    else:
+        model.fit(X, y)
+    classes = np.asarray(model.classes_) if labels else None
+    return (EstimatorPart(model, classes, training.n_outputs, with_time),)
 
 
 def plain_alone(problem: Problem, candidates: list[Candidate], run: Run) -> Outcome:
     """Deploy plain where nothing could be backtested, with what random cross-validation says."""
     folded, splits = among_rows(problem)
-    outcome = decide(folded, splits, candidates, 0.0, run, None, "", only_plain=True)
-    predictor, members = refit(problem, candidates[:1], np.ones(1))
+    outcome = decide(folded, splits, candidates, 0.0, run, None, only_plain=True)
     forecast = replace(outcome.forecast, n_environments=0)
-    return replace(outcome, forecast=forecast, predictor=predictor, members=members)
+    predictor = refit(problem, candidates[:1], np.ones(1))
+    return replace(outcome, forecast=forecast, predictor=predictor)

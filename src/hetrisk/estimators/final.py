@@ -11,13 +11,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from hetrisk.blocks import ArrayBlocks, Blocks
 from hetrisk.core.numerics.families import Family
-from hetrisk.core.numerics.floors import ROUNDING, TINY
+from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.glm import fit_glm, on_slopes
 from hetrisk.core.numerics.linear import cross_validated_ridge, least_squares
-from hetrisk.core.numerics.moments import Moments, moments
+from hetrisk.core.numerics.moments import moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, Rows
 
-FEW_ROWS = 3  # rows a column up to which all rows are looked at again
 FINAL_ROWS = 200_000  # most rows an estimator that is not linear is fitted on, out of core
 
 
@@ -44,23 +43,6 @@ def plain_fit(rows: Blocks, family: Family, columns: BoolArray) -> tuple[FloatAr
     if family.n_outputs == 1:
         return fit.coef[0], fit.intercept[0]
     return fit.coef, fit.intercept
-
-
-def line_of_sums(
-    sums: FloatArray, columns: BoolArray, weight: float
-) -> tuple[FloatArray, FloatArray] | None:
-    """Least squares from sums (K, q, q) of z z', z = (1, x, y), where these hold all rows.
-
-    None where they hold less than the ``weight`` of all rows, or hardly more rows than columns.
-    """
-    pooled = sums.sum(axis=0)
-    total = float(pooled[0, 0])
-    if total < (1.0 - ROUNDING) * weight or total <= FEW_ROWS * len(pooled):
-        return None
-    mean = pooled[0, 1:] / total
-    scatter = pooled[1:, 1:] - total * np.outer(mean, mean)
-    line = least_squares(Moments(pooled[0, 0], mean, scatter), columns)
-    return line.coef, np.asarray(line.intercept)
 
 
 def total_weight(rows: Blocks) -> float:

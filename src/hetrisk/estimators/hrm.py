@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,9 +20,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.blocks.stream import single_blas_thread
 from hetrisk.core.numerics.partition import membership
-from hetrisk.core.paper.invariance import PENALTIES
 from hetrisk.core.paper.loop import ASSIGNMENTS, ENVIRONMENTS, LoopResult, LoopSettings, joint_loop
-from hetrisk.core.paper.prediction import gated_weights, refit
+from hetrisk.estimators.invariant import WithGates, given
 from hetrisk.estimators.linear import LinearClassifier, LinearRegressor, WithEnvironments
 from hetrisk.estimators.running import runner
 from hetrisk.estimators.scales import measure_scale
@@ -59,17 +58,13 @@ class RoundRecord:
     chosen: bool
 
 
-class _HRM(WithEnvironments):
+class _HRM(WithGates, WithEnvironments):
     """What regression and classification share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **WithGates._parameter_constraints,
         "n_environments": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
-        "invariance_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "gate_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "gate_noise": [Interval(Real, 0, None, closed="neither")],
-        "penalty": [StrOptions(set(PENALTIES))],
         "assignment": [StrOptions(set(ASSIGNMENTS))],
-        "refit": ["boolean"],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -115,24 +110,16 @@ class _HRM(WithEnvironments):
         rows, family = self._check(X, y, sample_weight)
         scale = measure_scale(rows, family, getattr(self, "feature_names_in_", None))
         standard = rows.standardised(scale.centre, scale.divisor)
+        groups = np.arange(rows.n_features)
         with single_blas_thread():  # many small products: threads would wait for each other
-            found = joint_loop(standard, family, np.arange(rows.n_features), self._settings())
+            found = joint_loop(standard, family, groups, self._settings())
         answer = found.answer
         self._scale = scale
         self._memberships = partial(membership, partition=answer.partition)
-        self.support_ = answer.fit.support & ~scale.constant
-        self.gates_ = np.where(scale.constant, 0.0, answer.fit.gates)
-        self.objective_ = answer.fit.objective
+        self._keep_gates(answer.problem, answer.fit, groups, scale, standard, family)
         self.n_environments_ = answer.partition.n_environments
-        self.invariance_penalty_ = float(answer.problem.invariance)
-        self.gate_penalty_ = float(answer.problem.price)
         self.history_ = _history(found)
         self.n_rounds_ = len(found.runs[found.run].rounds)
-        if self.refit:
-            coef, intercept = refit(standard, family, self.support_)
-        else:
-            coef, intercept = gated_weights(answer.problem, answer.fit, family)
-        self._keep(scale.coef(coef), scale.intercept(coef, intercept))
         self._environment_proba = None
         if isinstance(rows, ArrayBlocks):
             self._environment_proba = standard.collect(self._memberships)
@@ -142,11 +129,8 @@ class _HRM(WithEnvironments):
         return self
 
     def _settings(self) -> LoopSettings:
-        def given(value: Any, otherwise: Any = None) -> Any:
-            return otherwise if value == "auto" else value
-
         return LoopSettings(
-            n_environments=given(self.n_environments, ENVIRONMENTS),
+            n_environments=given(self.n_environments) or ENVIRONMENTS,
             invariance=given(self.invariance_penalty),
             price=given(self.gate_penalty),
             noise=self.gate_noise,

@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
+    _check_n_features,
     _check_sample_weight,
-    assert_all_finite,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -31,6 +31,7 @@ from hetrisk.blocks import ArrayBlocks, Blocks, is_out_of_core
 from hetrisk.blocks.labels import refuse_mixed
 from hetrisk.blocks.weights import as_counts
 from hetrisk.core.numerics.rows import FloatArray, Rows
+from hetrisk.estimators.memberships import check_length
 
 TABLES = "encode it first: hetrisk.tables.TableEncoder does, as the first step of a pipeline"
 
@@ -44,7 +45,6 @@ def as_blocks(
     environments: np.ndarray | None = None,
     labels: bool = False,
     reset: bool = True,
-    min_rows: int = 1,
 ) -> Blocks:
     """Check the rows given to ``estimator`` and return them as blocks.
 
@@ -58,17 +58,19 @@ def as_blocks(
     sample_weight : (n,) non-negative weights, or None.
     environments : (n, K) responsibilities, or None.
     labels : the target holds class labels.
-    reset : at fit time; False at prediction.
-    min_rows : fewest rows accepted.
+    reset : at fit time, when there must be two rows; False at prediction.
     """
+    least = 2 if reset else 1
     if is_out_of_core(X):
         source = _scaled(blocks.as_blocks(X, y, sample_weight, environments))
+        if environments is not None:
+            check_length("environments", environments, source.n_rows)
         if reset and not source.has_target:
             raise ValueError("X must carry a target to be fitted; these blocks have none.")
         _learn_columns(estimator, source, reset)
-        if source.n_rows < min_rows:
+        if source.n_rows < least:
             raise ValueError(
-                f"Found {source.n_rows} rows in X while a minimum of {min_rows} is required by "
+                f"Found {source.n_rows} rows in X while a minimum of {least} is required by "
                 f"{type(estimator).__name__}."
             )
         return source
@@ -79,17 +81,11 @@ def as_blocks(
     X = encoded(X)
     # Single precision stays as it is: blocks are converted one by one, the table never.
     dtypes = [np.float64, np.float32]
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        dtype=dtypes,
-        ensure_min_samples=min_rows,
-        ensure_all_finite=False,
-    )
-    _refuse_infinite(estimator, X)
+    X = validate_data(estimator, X, reset=reset, dtype=dtypes, ensure_min_samples=least)
     y = as_labels(y) if labels else as_numbers(y)
     check_consistent_length(X, y)
+    if environments is not None:
+        check_length("environments", environments, len(X))
     weight = None
     if sample_weight is not None:
         weight = as_weights(sample_weight, X)
@@ -132,20 +128,6 @@ def by_features(
 
 def _of_features(rows: Rows, function: Callable[[FloatArray], np.ndarray]) -> np.ndarray:
     return function(rows.X)
-
-
-def _refuse_infinite(estimator: BaseEstimator, X: np.ndarray) -> None:
-    """Refuse features that are missing or infinite, as `validate_data` would."""
-    # One pass on two threads; only where a sum is no number is every entry looked at.
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = ArrayBlocks(X, np.broadcast_to(0.0, len(X))).sum(_total)
-    if not np.isfinite(total):
-        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-
-
-def _total(rows: Rows) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):  # on whichever thread
-        return float(rows.X.sum())
 
 
 def as_numbers(y: Any) -> FloatArray:
@@ -204,21 +186,12 @@ def _of_one_type(labels: np.ndarray) -> np.ndarray:
 
 
 def _learn_columns(estimator: BaseEstimator, source: Blocks, reset: bool) -> None:
-    if reset:
-        estimator.n_features_in_ = source.n_features
-        if source.feature_names is not None:
-            estimator.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
-        elif hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
-        return
-    if source.n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
+    columns: Any = np.empty((0, source.n_features))
     if source.feature_names is not None:
-        names = pd.DataFrame(columns=list(source.feature_names))
-        _check_feature_names(estimator, names, reset=False)
+        columns = pd.DataFrame(columns=list(source.feature_names))
+    _check_n_features(estimator, columns, reset=reset)
+    if reset or source.feature_names is not None:
+        _check_feature_names(estimator, columns, reset=reset)
 
 
 def encoded(X: Any) -> Any:

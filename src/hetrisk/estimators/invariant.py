@@ -9,33 +9,64 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hetrisk.blocks import is_out_of_core
-from hetrisk.core.numerics.families import NewtonFamily
+from hetrisk.blocks import Blocks, is_out_of_core
+from hetrisk.core.numerics.families import Family, NewtonFamily
+from hetrisk.core.numerics.rows import IntArray
 from hetrisk.core.paper.choice import choose_gates
-from hetrisk.core.paper.invariance import PENALTIES
+from hetrisk.core.paper.invariance import PENALTIES, InvarianceProblem
 from hetrisk.core.paper.prediction import (
     environment_problem,
     gated_weights,
     refit,
     settled_on_labels,
 )
+from hetrisk.core.paper.solve import GateFit
 from hetrisk.estimators.keep import feature_gates
 from hetrisk.estimators.linear import LinearClassifier, LinearModel, LinearRegressor
 from hetrisk.estimators.memberships import memberships
-from hetrisk.estimators.scales import measure_scale
+from hetrisk.estimators.scales import Scale, measure_scale
 
 __all__ = ["InvariantClassifier", "InvariantRegressor"]
 
 
-class _Invariant(LinearModel):
-    """What regression and classification share."""
+class WithGates(LinearModel):
+    """Models whose columns are selected by gates: their parameters, and what comes of a fit."""
 
+    refit: bool
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "invariance_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gate_penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gate_noise": [Interval(Real, 0, None, closed="neither")],
         "penalty": [StrOptions(set(PENALTIES))],
         "refit": ["boolean"],
+    }
+
+    def _keep_gates(
+        self,
+        problem: InvarianceProblem,
+        fit: GateFit,
+        groups: IntArray,
+        scale: Scale,
+        standard: Blocks,
+        family: Family,
+    ) -> None:
+        self.support_ = fit.support[groups] & ~scale.constant
+        self.gates_ = np.where(scale.constant, 0.0, fit.gates[groups])
+        self.invariance_penalty_ = float(problem.invariance)
+        self.gate_penalty_ = float(problem.price)
+        self.objective_ = fit.objective
+        if self.refit:
+            coef, intercept = refit(standard, family, self.support_)
+        else:
+            coef, intercept = gated_weights(problem, fit, family)
+        self._keep(scale.coef(coef), scale.intercept(coef, intercept))
+
+
+class _Invariant(WithGates):
+    """What regression and classification share."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **WithGates._parameter_constraints,
         "feature_groups": ["array-like", None],
     }
 
@@ -86,23 +117,14 @@ class _Invariant(LinearModel):
         problem, moments = environment_problem(
             standard, family, groups, None, self.gate_noise, self.penalty
         )
-        penalties = _given(self.invariance_penalty), _given(self.gate_penalty)
+        penalties = given(self.invariance_penalty), given(self.gate_penalty)
         found = choose_gates(problem, moments, groups, *penalties)
         fit = found.fit
         if not family.closed_form:
             newton = cast(NewtonFamily, family)
             fit = settled_on_labels(standard, newton, None, found.problem, fit, seed=0)
-        self.support_ = fit.support[groups] & ~scale.constant
-        self.gates_ = np.where(scale.constant, 0.0, fit.gates[groups])
-        self.invariance_penalty_ = float(found.problem.invariance)
-        self.gate_penalty_ = float(found.problem.price)
         self.path_ = [(strength, mask[groups]) for strength, mask in found.path]
-        self.objective_ = fit.objective
-        if self.refit:
-            coef, intercept = refit(standard, family, self.support_)
-        else:
-            coef, intercept = gated_weights(found.problem, fit, family)
-        self._keep(scale.coef(coef), scale.intercept(coef, intercept))
+        self._keep_gates(found.problem, fit, groups, scale, standard, family)
         return self
 
 
@@ -150,5 +172,6 @@ class InvariantClassifier(LinearClassifier, _Invariant):
     """
 
 
-def _given(value: Any) -> Any:
+def given(value: Any) -> Any:
+    """None for "auto"."""
     return None if value == "auto" else value

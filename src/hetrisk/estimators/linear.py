@@ -15,7 +15,6 @@ from hetrisk.core.numerics.families import Bernoulli, Family, Gaussian, Multinom
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import IDENTITY, SOFTMAX, Inputs, LinearPart, Predictor, single
 from hetrisk.estimators.inputs import as_blocks, by_features, check_classes
-from hetrisk.estimators.memberships import check_length
 
 MOST_COEFFICIENTS = 10_000  # of a multinomial: their curvature alone takes 800 MB
 
@@ -25,11 +24,17 @@ class LinearModel(BaseEstimator, ABC):
 
     predictor_: Predictor | None
 
-    @abstractmethod
     def _check(
         self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None = None
     ) -> tuple[Blocks, Family]:
         """Rows in blocks, and the family of their target."""
+        labels = is_classifier(self)
+        rows = as_blocks(self, X, y, sample_weight, environments=environments, labels=labels)
+        return self._read(rows)
+
+    @abstractmethod
+    def _read(self, rows: Blocks) -> tuple[Blocks, Family]:
+        """Rows with numbers for their target, and its family."""
 
     @abstractmethod
     def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
@@ -45,10 +50,8 @@ class LinearRegressor(RegressorMixin):
         """(n,) predictions."""
         return _predicted(self, X)[:, 0]
 
-    def _check(
-        self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None = None
-    ) -> tuple[Blocks, Family]:
-        return _blocks(self, X, y, sample_weight, environments), Gaussian()
+    def _read(self, rows: Blocks) -> tuple[Blocks, Family]:
+        return rows, Gaussian()
 
     def _keep(self, coef: FloatArray, intercept: FloatArray) -> None:
         self.coef_, self.intercept_ = coef, float(intercept)
@@ -71,10 +74,7 @@ class LinearClassifier(ClassifierMixin):
         """(n, C) probabilities of the classes."""
         return _predicted(self, X)
 
-    def _check(
-        self, X: Any, y: Any, sample_weight: Any, environments: FloatArray | None = None
-    ) -> tuple[Blocks, Family]:
-        rows = _blocks(self, X, y, sample_weight, environments, labels=True)
+    def _read(self, rows: Blocks) -> tuple[Blocks, Family]:
         self.classes_ = check_classes(rows.labels())
         n_classes = len(self.classes_)
         coefficients = (n_classes - 1) * (rows.n_features + 1)
@@ -134,15 +134,6 @@ class WithEnvironments(LinearModel):
         """(n,) environment of each training row: the most probable one; -1 for none."""
         share = self.environment_proba_
         return np.where(share.sum(axis=1) > 0, share.argmax(axis=1), -1)
-
-
-def _blocks(
-    model: Any, X: Any, y: Any, weight: Any, environments: FloatArray | None, labels: bool = False
-) -> Blocks:
-    rows = as_blocks(model, X, y, weight, environments=environments, labels=labels, min_rows=2)
-    if environments is not None:
-        check_length("environments", environments, rows.n_rows)
-    return rows
 
 
 def _predictor(coef: FloatArray, intercept: FloatArray, link: str) -> Predictor:

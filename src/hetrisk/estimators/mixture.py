@@ -206,7 +206,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
     def _check_fit_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Blocks, Family]:
         name = _family_of(y, X) if self.family == "auto" else self.family
         labels = name in LABEL_FAMILIES
-        rows = as_blocks(self, X, y, sample_weight, labels=labels, min_rows=2)
+        rows = as_blocks(self, X, y, sample_weight, labels=labels)
         if not labels:
             self.__dict__.pop("classes_", None)  # of an earlier fit
             return rows, Gaussian()
@@ -214,12 +214,16 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
         n_classes = len(self.classes_)
         if name == Bernoulli.name and n_classes > 2:
             if self.family == "auto":
-                return rows.encoded(self.classes_), Multinomial(n_classes)
+                return rows.encoded(self.classes_), self._family(Multinomial.name)
             raise ValueError(
                 f"y must hold two classes for family='bernoulli'; got {n_classes} classes."
             )
-        family = Bernoulli() if name == Bernoulli.name else Multinomial(n_classes)
-        return rows.encoded(self.classes_), family
+        return rows.encoded(self.classes_), self._family(name)
+
+    def _family(self, name: str) -> Family:
+        if name == Gaussian.name:
+            return Gaussian()
+        return Bernoulli() if name == Bernoulli.name else Multinomial(len(self.classes_))
 
     def _fitting(
         self, source: Blocks, family: Family, used: BoolArray
@@ -287,11 +291,7 @@ class EnvironmentMixture(DensityMixin, BaseEstimator):
             )
 
     def _parameters(self) -> MixtureParameters:
-        family: Family = Gaussian()
-        if self.family_ == Bernoulli.name:
-            family = Bernoulli()
-        elif self.family_ == Multinomial.name:
-            family = Multinomial(len(self.classes_))
+        family = self._family(self.family_)
         return MixtureParameters(self.weights_, self.coef_, self.intercept_, self.variance_, family)
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Blocks:

@@ -20,32 +20,19 @@ def runner(
 
     def run(function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
         tasks = list(tasks)
-        progress = Progress(len(tasks)) if verbose else None
+        found, start = [], time.monotonic()
         if effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
             answers = map(function, tasks)
         else:
             workers = Parallel(n_jobs=n_jobs, return_as="generator", prefer=prefer)
             answers = workers(delayed(function)(task) for task in tasks)
-        found = []
         for answer in answers:
             found.append(answer)
-            if progress is not None:
-                progress.step()
+            if verbose:
+                done, more = len(found), len(tasks) - len(found)
+                left = (time.monotonic() - start) / done * more
+                line = f"backtest: {done} of {len(tasks)} fits, {left:.0f} s left"
+                print(f"{line:<60}", end="\r" if more else "\n", file=sys.stderr, flush=True)
         return found
 
     return run
-
-
-class Progress:
-    """A line on standard error: how many fits are done, and the time left."""
-
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.start = total, 0, time.monotonic()
-
-    def step(self) -> None:
-        """Say that one more is done."""
-        self.done += 1
-        left = (time.monotonic() - self.start) / self.done * (self.total - self.done)
-        end = "\n" if self.done == self.total else "\r"
-        line = f"backtest: {self.done} of {self.total} fits, {left:.0f} s left"
-        print(f"{line:<60}", end=end, file=sys.stderr, flush=True)

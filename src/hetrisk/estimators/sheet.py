@@ -78,12 +78,7 @@ class Sheet(ABC):
     def _read_time(self, values: Any, name: Any) -> FloatArray:
         self.time_column = read_time(values, str(name))
         time = self.time_column.value
-        missing = np.flatnonzero(np.isnan(time))
-        if len(missing):
-            raise ValueError(
-                f"time column {str(name)!r} must say when for every row; it is missing in "
-                f"{len(missing)} of {len(time)}, the first of them row {missing[0]}."
-            )
+        check_time(time, str(name))
         if time.min() == time.max():
             raise ValueError(
                 f"time column {str(name)!r} must have several values; it is "
@@ -178,7 +173,8 @@ class TableSheet(Sheet):
         if self.time_name is not None and self.time_name in frame:
             assert self.time_column is not None
             time = self.time_column.read(frame[self.time_name])
-            check_time(time, self.time_name, needs_time)
+            if needs_time:  # or predictions would be missing too
+                check_time(time, self.time_name)
         elif needs_time:
             raise ValueError(
                 f"X must have the column of time {self.time_name!r}, which the model chosen "
@@ -224,13 +220,13 @@ def _as_frame(X: Any) -> pd.DataFrame:
     return pd.DataFrame(np.asarray(X)).infer_objects()
 
 
-def check_time(time: FloatArray, name: str, needs_time: bool) -> None:
-    """Refuse missing times where the model needs them: its predictions would be missing too."""
+def check_time(time: FloatArray, name: str) -> None:
+    """Refuse missing times."""
     missing = np.flatnonzero(np.isnan(time))
-    if needs_time and len(missing):
+    if len(missing):
         raise ValueError(
-            f"time column {name!r} must say when for every row, since the model chosen needs it; "
-            f"it is missing in {len(missing)} of {len(time)}, the first of them row {missing[0]}."
+            f"time column {name!r} must say when for every row; it is missing in {len(missing)} "
+            f"of {len(time)}, the first of them row {missing[0]}."
         )
 
 

@@ -35,7 +35,6 @@ from hetrisk.core.stable.search import Found, Question, search_known
 from hetrisk.estimators.final import (
     FINAL_ROWS,
     fit_estimator,
-    line_of_sums,
     plain_fit,
     total_weight,
 )
@@ -104,7 +103,7 @@ class _Stable(WithEnvironments):
             else:
                 found = search_inferred(standard, family, question, weight, self._copies())
         self._keep_found(found, family, scale)
-        self._fit_final(rows, standard, family, found, weight)
+        self._fit_final(rows, standard, family)
         self._keep_environments(rows, standard, found)
         if self.verbose:
             print(f"{type(self).__name__}: {self.verdict_}. {self.verdict_reason_}")
@@ -130,12 +129,9 @@ class _Stable(WithEnvironments):
         self.sources_ = Records(found.sources)
         self.stability_ = found.stability
 
-    def _fit_final(
-        self, rows: Blocks, standard: Blocks, family: Family, found: Found, weight: float
-    ) -> None:
+    def _fit_final(self, rows: Blocks, standard: Blocks, family: Family) -> None:
         if self.final_estimator is None:
-            line = line_of_sums(found.sums, self.support_, weight) if family.closed_form else None
-            coef, intercept = line or plain_fit(standard, family, self.support_)
+            coef, intercept = plain_fit(standard, family, self.support_)
             self._keep(self._scale.coef(coef), self._scale.intercept(coef, intercept))
             self.final_estimator_ = None
             return

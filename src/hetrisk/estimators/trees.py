@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
-from hetrisk.core.backtest.candidates import Candidate
-from hetrisk.core.backtest.candidates.splines import Splines
-from hetrisk.core.backtest.candidates.trend import Trend
+from hetrisk.core.backtest.candidates import Candidate, trend
+from hetrisk.core.backtest.candidates.splines import splines
 from hetrisk.core.backtest.training import Training
 from hetrisk.core.numerics.rows import FloatArray, IntArray
-from hetrisk.core.predictor import Part, TreesPart
+from hetrisk.core.predictor import Part, TreesPart, softmax
 
 # One setting for all tables: a little slower and smaller than scikit-learn's own, as a model that
 # is to be used elsewhere has less to gain from detail.
@@ -32,40 +33,35 @@ HALF_WAY = 0.5 + 1e-6
 MANY_CELLS = 200_000  # rows times columns from which on threads pay
 
 
-class Trees(Candidate):
+def trees(training: Training) -> tuple[Part, ...]:
     """Boosted trees on the columns."""
-
-    name, words = "trees", "boosted trees"
-
-    def fit(self, training: Training) -> tuple[Part, ...]:
-        rows = training.rows
-        if training.n_outputs == 1:
-            return (grow(rows.X, rows.y, rows.weight, rows.columns),)
-        K = training.n_outputs
-        return (grow_for_labels(rows.X, rows.y, rows.weight, rows.columns, K),)
+    rows, K = training.rows, training.n_outputs
+    if K == 1:
+        return (grow(rows.X, rows.y, rows.weight, rows.columns),)
+    return (grow_for_labels(rows.X, rows.y, rows.weight, rows.columns, K),)
 
 
-class TreesOnSplines(Candidate):
-    """Boosted trees on what a sum of curves leaves."""
-
-    name, words = "trees on splines", "boosted trees on a sum of curves"
-    first: ClassVar[type[Candidate]] = Splines
-
-    def fit(self, training: Training) -> tuple[Part, ...]:
-        rows = training.rows
-        parts = self.first().fit(training)
-        scores = np.sum([part.scores(rows.inputs) for part in parts], axis=0)
-        if training.n_outputs == 1:
-            return (*parts, grow(rows.X, rows.y - scores[:, 0], rows.weight, rows.columns))
-        return (*parts, *_newton_trees(training, scores))
+def trees_on(training: Training, first: Callable[[Training], tuple[Part, ...]]) -> tuple[Part, ...]:
+    """Boosted trees on what another candidate leaves."""
+    rows, parts = training.rows, first(training)
+    scores = np.sum([part.scores(rows.inputs) for part in parts], axis=0)
+    if training.n_outputs == 1:
+        return (*parts, grow(rows.X, rows.y - scores[:, 0], rows.weight, rows.columns))
+    return (*parts, *_newton_trees(training, scores))
 
 
-class TreesOnTrend(TreesOnSplines):
-    """Boosted trees on what a linear model with a trend leaves: trees alone continue no trend."""
-
-    name, words = "trees on trend", "boosted trees on a linear model with a trend"
-    needs_time = True
-    first = Trend
+TREES = (
+    Candidate("trees", "boosted trees", trees),
+    Candidate(
+        "trees on splines", "boosted trees on a sum of curves", partial(trees_on, first=splines)
+    ),
+    Candidate(  # trees alone continue no trend
+        "trees on trend",
+        "boosted trees on a linear model with a trend",
+        partial(trees_on, first=trend),
+        needs_time=True,
+    ),
+)
 
 
 def grow(X: FloatArray, y: FloatArray, weight: FloatArray, columns: IntArray) -> TreesPart:
@@ -129,9 +125,7 @@ def _newton_trees(training: Training, scores: FloatArray) -> tuple[TreesPart, ..
     The working residual of class k is (1[y = k] - p_k) / (p_k (1 - p_k)) with weights
     p_k (1 - p_k), clipped as in LogitBoost (Friedman, Hastie and Tibshirani 2000).
     """
-    rows, K = training.rows, training.n_outputs
-    p = np.exp(scores - scores.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
+    rows, K, p = training.rows, training.n_outputs, softmax(scores)
     parts = []
     for k in range(1, K) if K == 2 else range(K):
         curvature = np.maximum(p[:, k] * (1 - p[:, k]), 1e-3)

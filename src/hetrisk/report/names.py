@@ -17,7 +17,7 @@ AVERAGED = re.compile(r"(0\.[0-9]) (.+)")
 def _words() -> dict[str, str]:
     from hetrisk.estimators.candidates import BUILT_IN
 
-    return {name: kind.words for name, kind in BUILT_IN.items()}
+    return {name: candidate.words for name, candidate in BUILT_IN.items()}
 
 
 def called(candidate: str, unit: str = "") -> str:

@@ -12,13 +12,13 @@ from sklearn.preprocessing import StandardScaler
 
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.backtest.candidates import LINEAR
-from hetrisk.core.backtest.cells import CellPass, Layout, cell_moments
-from hetrisk.core.backtest.cuts import merge_periods
+from hetrisk.core.backtest.cells import CellPass, cell_moments
+from hetrisk.core.backtest.cuts import Layout, merge_periods
 from hetrisk.core.backtest.logistic import logistic
 from hetrisk.core.backtest.prepare import prepare
 from hetrisk.core.backtest.solve import RIDGES, Pooled, combine, solve, within_environments
 from hetrisk.core.backtest.training import LAST_ROWS, NumbersTraining
-from hetrisk.core.numerics.moments import moments
+from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import Rows
 from hetrisk.core.predictor import Predictor, single
 
@@ -243,7 +243,7 @@ def problem(n_outputs: int = 1, seed: int = 0):
 
 def trained(name: str, n_outputs: int = 1):
     prob, X, y, time = problem(n_outputs)
-    candidate = next(c for c in LINEAR if c.name == name)()
+    candidate = next(c for c in LINEAR if c.name == name)
     training = prob.training(np.ones(prob.n_cells, dtype=bool))
     return Predictor((candidate.fit(training),), np.ones(1), prob.link), prob, X, y, time
 
@@ -275,7 +275,8 @@ def test_constants_and_levels_are_means() -> None:
 def test_rounding_of_weights_does_not_say_which_periods_are_last() -> None:
     period, rows = np.arange(3), np.array([50.0, 40.0, LAST_ROWS])
     for weight in (rows, rows * (1 - 1e-15)):
-        training = NumbersTraining(None, weight, period, period, None)  # type: ignore[arg-type]
+        cells = Moments(weight, np.zeros((3, 1)), np.zeros((3, 1, 1)))
+        training = NumbersTraining(cells, period, None, 1)  # type: ignore[arg-type]
         np.testing.assert_array_equal(training.last(), [0, 0, 1])
 
 

@@ -7,16 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetrisk.core.backtest.cells import Layout
-from hetrisk.core.backtest.cuts import FOLDS, LEAST_ROWS, MOST_PERIODS, group_sites, merge_periods
+from hetrisk.core.backtest.cuts import (
+    FOLDS,
+    LEAST_ROWS,
+    MOST_PERIODS,
+    Layout,
+    Periods,
+    group_sites,
+    merge_periods,
+)
 from hetrisk.core.backtest.cuts import plan as plan_of
 
 counts = st.lists(st.integers(1, 90), min_size=2, max_size=60)
 
 
 def plan(n_periods, sites, weight, gap=0):
-    names = tuple(f"p{k}" for k in range(n_periods))
-    return plan_of(n_periods, sites, np.asarray(weight, dtype=float), names, gap)
+    names, time = tuple(f"p{k}" for k in range(n_periods)), np.arange(float(n_periods))
+    layout = Layout(Periods(time, time, time) if n_periods > 1 else None, sites)
+    return plan_of(layout, np.asarray(weight, dtype=float), names, gap)
 
 
 def sites_of(weight, seed=0):
@@ -123,7 +131,7 @@ def test_rounding_of_sums_of_weights_decides_nothing() -> None:
     of_cells = np.full(n_periods * sites.n_folds, LEAST_ROWS / 2)
     exact = plan(n_periods, sites, of_cells)
     rounded = plan(n_periods, sites, of_cells * (1 - 1e-15))
-    assert [split.name for split in rounded] == [split.name for split in exact]
+    assert [split.cut for split in rounded] == [split.cut for split in exact]
     assert any(not left.known for split in exact for left in split.left)
 
 
@@ -134,7 +142,7 @@ def test_one_period_with_sites_is_sites_alone(n_levels) -> None:
     assert len(periods) == 1
     sites = sites_of([40] * n_levels)
     layout = Layout(periods, sites)
-    splits = plan(1, sites, np.full(layout.n_cells, 40.0))
+    splits = plan_of(layout, np.full(layout.n_cells, 40.0))
     for split in splits:
         assert len(split.train) == layout.n_cells
         assert not any((left.cells & split.train).any() for left in split.left)

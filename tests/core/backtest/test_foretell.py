@@ -15,7 +15,6 @@ from hetrisk.core.backtest.foretell import (
     expected,
     half_width,
     interval_table,
-    mean_error,
 )
 from hetrisk.core.backtest.losses import LEAST_PROBABILITY
 
@@ -56,7 +55,7 @@ def test_no_band_goes_beyond_the_largest_log_loss() -> None:
 
 def test_larger_trainings_say_more() -> None:
     errors = errors_of([1.0, 3.0], learned=[100, 200])
-    assert mean_error(errors) == pytest.approx((1 * 1 + 4 * 3) / 5)
+    assert expected(errors).mean == pytest.approx((1 * 1 + 4 * 3) / 5)
 
 
 @given(st.floats(0, 1.5))

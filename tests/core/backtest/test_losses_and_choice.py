@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetrisk.core.backtest import run
-from hetrisk.core.backtest.candidates.base import Candidate
+from hetrisk.core.backtest.candidates import Candidate
 from hetrisk.core.backtest.choice import MEMBERS, choose, compare, least
 from hetrisk.core.backtest.cuts import Left, Split
 from hetrisk.core.backtest.decision import name_of
@@ -139,7 +139,7 @@ def test_noise_is_that_of_rows_drawn_again() -> None:
     prediction = np.stack([0.2 * y, 0.5 * y + 0.2 * rng.normal(size=n)], axis=1)[:, :, None]
     rows = SampleRows(np.zeros((n, 1)), np.zeros(n), y, np.ones(n), *np.zeros((3, n), int))
     judged = run.Judged(0, Left(np.ones(1, bool), 0, "a"), np.arange(n), prediction)
-    tests = run.Tests(("plain", "b"), (judged,), None, (0,), {})  # type: ignore[arg-type]
+    tests = run.Tests(("plain", "b"), (judged,), None, {})  # type: ignore[arg-type]
     loss = (prediction[:, :, 0] - y[:, None]) ** 2
     drawn = loss[rng.integers(0, n, (2000, n))].mean(axis=1)
     bootstrap = np.log(drawn[:, 1] / drawn[:, 0]).var()
@@ -181,17 +181,14 @@ def test_names_of_averages() -> None:
     assert name_of(names, np.array([0.2, 0.2, 0.6])) == "0.6 trend + 0.2 plain + 0.2 trees"
 
 
-class Fixed(Candidate):
-    """Predicts a number, and fails where it is told to."""
+def fixed(name: str, value: float) -> Candidate:
+    """Predicts a number."""
+    part = LinearPart(np.zeros((1, 1)), np.array([value]), np.zeros(1))
+    return Candidate(name, name, lambda training: (part,))
 
-    def __init__(self, name: str, value: float, fails: bool = False) -> None:
-        self.name = self.words = name
-        self.value, self.fails = value, fails
 
-    def fit(self, training):
-        if self.fails:
-            raise ArithmeticError("cannot")
-        return (LinearPart(np.zeros((1, 1)), np.array([self.value]), np.zeros(1)),)
+def cannot(training):
+    raise ArithmeticError("cannot")
 
 
 def test_a_backtest_by_hand() -> None:
@@ -205,7 +202,7 @@ def test_a_backtest_by_hand() -> None:
     splits = [Split(at != k, (Left(at == k, k, f"e{k}"),)) for k in range(3)]
     # The third is judged after two trainings: each counts half.
     splits.append(Split(at == 0, (Left(at == 2, 2, "e2"),)))
-    candidates = [Fixed("zero", 0.0), Fixed("bad", 0.0, True), Fixed("one", 1.0)]
+    candidates = [fixed("zero", 0.0), Candidate("bad", "bad", cannot), fixed("one", 1.0)]
     tests = run.backtest(problem, splits, candidates, lambda f, tasks: [f(t) for t in tasks])
     assert tests.names == ("zero", "one")
     assert tests.failed == {"bad": "ArithmeticError: cannot"}

@@ -6,66 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.backtest.cuts import Periods, Sites
+from hetrisk.core.backtest.cuts import Layout
 from hetrisk.core.numerics.moments import Moments
 from hetrisk.core.numerics.rows import FloatArray, IntArray, Rows
 
 ROUNDING = 1e-12  # of what is taken off a column before its sums: what comes back below it is zero
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Which cell a row falls into, from its time and the code of its environment.
-
-    Attributes
-    ----------
-    periods, sites : None without time, without environments.
-    """
-
-    periods: Periods | None
-    sites: Sites | None
-
-    @property
-    def n_periods(self) -> int:
-        """Periods; one without time."""
-        return 1 if self.periods is None else len(self.periods)
-
-    @property
-    def n_groups(self) -> int:
-        """Groups of environments in each period: sites if there is one, else folds of them."""
-        if self.sites is None:
-            return 1
-        return len(self.sites) if self.n_periods == 1 else self.sites.n_folds
-
-    @property
-    def n_cells(self) -> int:
-        """Periods times groups."""
-        return self.n_periods * self.n_groups
-
-    @property
-    def period(self) -> IntArray:
-        """(C,) period of each cell."""
-        return np.repeat(np.arange(self.n_periods), self.n_groups)
-
-    def cells(self, time: FloatArray, level: IntArray) -> IntArray:
-        """(n,) cell of each row; -1 for those without a time or an environment."""
-        period = np.zeros(len(time), dtype=np.int64)
-        group = np.zeros(len(time), dtype=np.int64)
-        missing = np.zeros(len(time), dtype=bool)
-        if self.periods is not None:
-            period = self.periods.of(time)
-            missing |= period < 0
-        if self.sites is not None:
-            site = self.sites.site[np.maximum(level, 0)]
-            group = site if self.n_periods == 1 else self.sites.fold[site]
-            missing |= level < 0
-        return np.where(missing, -1, period * self.n_groups + group)
-
-
 def time_and_level(rows: Rows) -> tuple[FloatArray, IntArray]:
     """(n,) times, NaN for none, and (n,) codes of environments, -1 for none."""
     aside = np.full((len(rows), 2), np.nan) if rows.aside is None else rows.aside
     return aside[:, 0], np.nan_to_num(aside[:, 1], nan=-1.0).astype(np.int64)
+
+
+def with_time(rows: Rows) -> FloatArray:
+    """(n, d + 2) the columns (x, time, y); zero for no time."""
+    return np.column_stack([rows.X, np.nan_to_num(time_and_level(rows)[0]), rows.y])
 
 
 @dataclass(frozen=True)
@@ -78,8 +34,9 @@ class CellPass:
     def __call__(self, rows: Rows) -> Moments:
         time, level = time_and_level(rows)
         cell = self.layout.cells(time, level)
-        Z = np.column_stack([rows.X, np.nan_to_num(time), rows.y]) - self.centre
-        return cell_moments(Z, rows.weight, cell, self.layout.n_cells, self.centre)
+        return cell_moments(
+            with_time(rows) - self.centre, rows.weight, cell, self.layout.n_cells, self.centre
+        )
 
 
 def cell_moments(

@@ -18,9 +18,8 @@ from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
 LEAST_ROWS = 20  # rows of an environment that can be judged: an error is then known to some 15 %
 MOST_PERIODS: Budget[int] = 40  # cells are held for each, d^2 numbers a cell
 MOST_SITES: Budget[int] = 200
-FOLDS = (
-    5  # groups of sites left out in turn: each model sees four fifths, as deployment's almost will
-)
+# Groups of sites left out in turn: each model sees four fifths, as deployment's almost will.
+FOLDS = 5
 ROUNDING = 1e-9  # share by which sums of the same weights may differ
 SHARES = (0.35, 0.5, 0.65, 0.8)  # of the periods, learned from before a cut
 
@@ -140,6 +139,55 @@ def group_sites(names: list[str], weight: FloatArray, content: FloatArray) -> Si
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Which cell a row falls into, from its time and the code of its environment.
+
+    Attributes
+    ----------
+    periods, sites : None without time, without environments.
+    """
+
+    periods: Periods | None
+    sites: Sites | None
+
+    @property
+    def n_periods(self) -> int:
+        """Periods; one without time."""
+        return 1 if self.periods is None else len(self.periods)
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of environments in each period: sites if there is one, else folds of them."""
+        if self.sites is None:
+            return 1
+        return len(self.sites) if self.n_periods == 1 else self.sites.n_folds
+
+    @property
+    def n_cells(self) -> int:
+        """Periods times groups."""
+        return self.n_periods * self.n_groups
+
+    @property
+    def period(self) -> IntArray:
+        """(C,) period of each cell; the groups of one period are neighbours."""
+        return np.repeat(np.arange(self.n_periods), self.n_groups)
+
+    def cells(self, time: FloatArray, level: IntArray) -> IntArray:
+        """(n,) cell of each row; -1 for those without a time or an environment."""
+        period = np.zeros(len(time), dtype=np.int64)
+        group = np.zeros(len(time), dtype=np.int64)
+        missing = np.zeros(len(time), dtype=bool)
+        if self.periods is not None:
+            period = self.periods.of(time)
+            missing |= period < 0
+        if self.sites is not None:
+            site = self.sites.site[np.maximum(level, 0)]
+            group = site if self.n_periods == 1 else self.sites.fold[site]
+            missing |= level < 0
+        return np.where(missing, -1, period * self.n_groups + group)
+
+
+@dataclass(frozen=True)
 class Left:
     """An environment left out: the cells that hold its rows, and how it is called.
 
@@ -161,45 +209,48 @@ class Left:
 
 @dataclass(frozen=True)
 class Split:
-    """One training: the cells that are learned from, and the environments it is judged in."""
+    """One training: the cells learned from, the environments it is judged in, and where it ends."""
 
     train: BoolArray
     left: tuple[Left, ...]
-    cut: int = -1
-    name: str = ""
+    cut: str = ""
 
 
 def plan(
-    n_periods: int,
-    sites: Sites | None,
-    weight: FloatArray,
-    period_names: tuple[str, ...] = (),
-    gap: int = 0,
+    layout: Layout, weight: FloatArray, names: tuple[str, ...] = (), gap: int = 0
 ) -> tuple[Split, ...]:
     """All trainings of a backtest.
 
     Parameters
     ----------
-    n_periods : 1 without time.
-    sites : None without environments.
-    weight : (C,) rows in each cell, C = periods x groups: groups are sites in one period, and
-        folds of them in several.
-    period_names : what to call each.
+    layout : of the cells.
+    weight : (C,) rows in each.
+    names : what to call each period.
     gap : periods between the last one learned from and the first one judged that are not used.
     """
-    if n_periods == 1 and sites is None:
-        return ()
-    if n_periods == 1 and sites is not None:
-        return _left_out(sites, weight)
-    groups = 1 if sites is None else sites.n_folds
-    period = np.repeat(np.arange(n_periods), groups)
-    group = np.tile(np.arange(groups), n_periods)
-    cuts = sorted({int(np.clip(round(s * n_periods), 1, n_periods - 1)) for s in SHARES})
-    splits = [_forward(c, period, weight, period_names, gap, known=sites is not None) for c in cuts]
-    if groups > 1:
-        middle = cuts[len(cuts) // 2]
-        for g in range(groups):
-            splits.append(_forward_elsewhere(middle, g, period, group, weight, period_names, gap))
+    n, groups, sites = layout.n_periods, layout.n_groups, layout.sites
+    if n == 1:
+        return () if sites is None else _left_out(sites, weight)
+    period, group = layout.period, np.tile(np.arange(groups), n)
+    cuts = sorted({int(np.clip(round(s * n), 1, n - 1)) for s in SHARES})
+    splits = []
+    for cut in cuts:
+        left = tuple(
+            Left(period == p, p, names[p], float(p - cut + 1), known=sites is not None)
+            for p in range(cut + gap, n)
+            if weight[period == p].sum() > 0
+        )
+        splits.append(Split(period < cut, left, names[cut - 1]))
+    cut = cuts[len(cuts) // 2]
+    for g in range(groups) if groups > 1 else ():
+        # Learn from the other groups before the cut, judge one after it: its periods are thin, and
+        # judged together.
+        later = (group == g) & (period >= cut + gap)
+        rows = weight * later
+        if rows.sum() >= LEAST_ROWS * (1.0 - ROUNDING):
+            horizon = float((rows * (period - cut + 1)).sum() / rows.sum())
+            elsewhere = Left(later, n + g, f"new sites, group {g + 1}", horizon)
+            splits.append(Split((period < cut) & (group != g), (elsewhere,), names[cut - 1]))
     return tuple(s for s in splits if s.left)
 
 
@@ -214,43 +265,3 @@ def _left_out(sites: Sites, weight: FloatArray) -> tuple[Split, ...]:
         if left and (weight[~inside] > 0).any():
             splits.append(Split(~inside, left))
     return tuple(splits)
-
-
-def _forward(
-    cut: int,
-    period: IntArray,
-    weight: FloatArray,
-    names: tuple[str, ...],
-    gap: int,
-    known: bool,
-) -> Split:
-    left = tuple(
-        Left(period == p, int(p), names[p], float(p - cut + 1), known)
-        for p in range(cut + gap, int(period.max()) + 1)
-        if weight[period == p].sum() > 0
-    )
-    return Split(period < cut, left, cut, names[cut - 1])
-
-
-def _forward_elsewhere(
-    cut: int,
-    fold: int,
-    period: IntArray,
-    group: IntArray,
-    weight: FloatArray,
-    names: tuple[str, ...],
-    gap: int,
-) -> Split:
-    """Learn from the other groups before the cut, judge one group after it, all periods at once.
-
-    Periods of one group are thin; they are judged together.
-    """
-    n_periods = int(period.max()) + 1
-    later = (group == fold) & (period >= cut + gap)
-    rows = weight * later
-    if rows.sum() < LEAST_ROWS * (1.0 - ROUNDING):
-        return Split((period < cut) & (group != fold), (), cut, names[cut - 1])
-    horizon = float((rows * (period - cut + 1)).sum() / rows.sum())
-    name = f"new sites, group {fold + 1}"
-    left = (Left(later, n_periods + fold, name, horizon, False),)
-    return Split((period < cut) & (group != fold), left, cut, names[cut - 1])

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -29,14 +29,13 @@ from hetrisk.core.backtest.foretell import (
     EnvironmentErrors,
     expected,
     interval_table,
-    mean_error,
 )
 from hetrisk.core.backtest.losses import extrapolated, row_losses
 from hetrisk.core.backtest.prepare import among_rows
 from hetrisk.core.backtest.run import Problem, Run, Tests, backtest, refit
 from hetrisk.core.numerics.floors import TINY
 from hetrisk.core.numerics.rows import FloatArray
-from hetrisk.core.predictor import Part, Predictor
+from hetrisk.core.predictor import Predictor
 from hetrisk.core.records import Records
 from hetrisk.core.result import Forecast, Horizon, Ranked, ReachLine, Tested
 
@@ -52,7 +51,6 @@ class Outcome:
     name: str
     weight: dict[str, float]
     predictor: Predictor
-    members: tuple[tuple[Part, ...], ...]
     ranking: Records[Ranked]
     table: Records[Tested]
     forecast: Forecast
@@ -69,7 +67,6 @@ def decide(
     reach: float,
     run: Run,
     periods: Periods | None,
-    unit: str,
     only_plain: bool = False,
 ) -> Outcome:
     """Take the decision: see the module.
@@ -79,7 +76,7 @@ def decide(
     problem : the rows. ``splits`` : from `cuts.plan`, at least one.
     candidates : plain and the constant among them.
     run : applies a function to independent tasks.
-    periods : None without time; ``unit`` is what one of them is called.
+    periods : None without time.
     only_plain : whether plain is deployed whatever the losses say.
     """
     tests = backtest(problem, splits, candidates, run)
@@ -88,29 +85,28 @@ def decide(
     noise = partial(tests.noise, problem.rows, plain)
     choice = choose(tests.losses, plain, reach, noise)
     if only_plain:
-        choice = replace(choice, weight=_single(tests, plain))
+        choice = replace(choice, weight=np.eye(len(fitted))[plain])
     elif periods is None and choice.weight[plain] < 1.0:
         choice = _among_rows(problem, fitted, choice, plain, run)
-    predictor, members = refit(problem, fitted, choice.weight)
+    name, numbers = name_of(tests.names, choice.weight), problem.n_outputs == 1
     errors = {
-        "chosen": _errors(problem, tests, choice.weight, splits),
-        "plain": _errors(problem, tests, _single(tests, plain), splits),
-        "constant": _errors(problem, tests, _single(tests, constant), splits),
+        model: _errors(problem, tests, weight, splits)
+        for model, weight in _models(tests, choice.weight).items()
     }
-    horizons = _horizons(errors["chosen"], periods)
-    curve, break_even = _reach_curve(tests, choice.weight, plain, constant, problem.n_outputs)
-    numbers = problem.n_outputs == 1
+    horizons = _horizons(errors[name], periods)
+    three = np.array([choice.weight, *np.eye(len(fitted))[[plain, constant]]])
+    curve, break_even = _reach_curve(tests.losses.of(three), name == PLAIN, numbers)
+    compared = {"chosen": errors[name], "plain": errors[PLAIN], "constant": errors[CONSTANT]}
     return Outcome(
-        name=name_of(tests.names, choice.weight),
+        name=name,
         weight={n: float(w) for n, w in zip(tests.names, choice.weight, strict=True) if w > 0},
-        predictor=predictor,
-        members=members,
+        predictor=refit(problem, fitted, choice.weight),
         ranking=_ranking(tests, choice, plain, reach, noise, numbers),
-        table=_table(tests, problem, choice, splits),
-        forecast=_forecast(errors, horizons, unit if periods else "", numbers, curve),
+        table=_table(tests, errors, splits),
+        forecast=_forecast(compared, () if periods is None else horizons, numbers, curve),
         curve=curve,
         break_even=break_even,
-        quantiles=interval_table(errors["chosen"], horizons) if numbers else None,
+        quantiles=interval_table(errors[name], horizons) if numbers else None,
         drift=drift_of(problem, tests, choice.weight),
     )
 
@@ -139,9 +135,11 @@ def name_of(names: Sequence[str], weight: FloatArray) -> str:
     return " + ".join(f"{weight[k]:.1f} {names[k]}" for k in order)
 
 
-def _single(tests: Tests, k: int) -> FloatArray:
-    weight: FloatArray = np.eye(len(tests.names))[k]
-    return weight
+def _models(tests: Tests, average: FloatArray) -> dict[str, FloatArray]:
+    """Weights of every candidate, by name, and of an average."""
+    models = dict(zip(tests.names, np.eye(len(tests.names)), strict=True))
+    models.setdefault(name_of(tests.names, average), average)
+    return models
 
 
 def _scale(loss: FloatArray, numbers: bool) -> FloatArray:
@@ -200,12 +198,9 @@ def _ranking(
     numbers: bool,
 ) -> Records[Ranked]:
     """Candidates, and the average if one was sought, by X_t."""
-    weights = [(name, _single(tests, k)) for k, name in enumerate(tests.names)]
-    if np.count_nonzero(choice.best) > 1:
-        weights.append((name_of(tests.names, choice.best), choice.best))
     reference = tests.losses.single(plain)
     lines = []
-    for name, weight in weights:
+    for name, weight in _models(tests, choice.best).items():
         losses = tests.losses.of(weight[None])[0]
         c = compare(losses, reference, reach, noise(weight))
         wide = 2 * c.standard_error
@@ -247,80 +242,66 @@ def _note(name: str, weight: FloatArray, chosen: bool, choice: Choice) -> str:
 
 
 def _table(
-    tests: Tests, problem: Problem, choice: Choice, splits: Sequence[Split]
+    tests: Tests, errors: dict[str, EnvironmentErrors], splits: Sequence[Split]
 ) -> Records[Tested]:
-    weights = [(name, _single(tests, k)) for k, name in enumerate(tests.names)]
-    if np.count_nonzero(choice.weight) > 1:
-        weights.append((name_of(tests.names, choice.weight), choice.weight))
-    lines = []
-    for name, weight in weights:
-        errors = _errors(problem, tests, weight, splits)
-        for j, error in zip(tests.judged, errors.error, strict=True):
-            lines.append(
-                Tested(
-                    candidate=name,
-                    environment=j.left.name,
-                    cut=splits[j.split].name,
-                    horizon=j.left.horizon,
-                    known=j.left.known,
-                    n_rows=len(j.index),
-                    error=float(error),
-                )
-            )
-    return Records(lines)
+    return Records(
+        Tested(
+            candidate=name,
+            environment=j.left.name,
+            cut=splits[j.split].cut,
+            horizon=j.left.horizon,
+            known=j.left.known,
+            n_rows=len(j.index),
+            error=float(error),
+        )
+        for name, of in errors.items()
+        for j, error in zip(tests.judged, of.error, strict=True)
+    )
 
 
 def _forecast(
     errors: dict[str, EnvironmentErrors],
-    horizons: FloatArray,
-    unit: str,
+    horizons: Iterable[float],
     numbers: bool,
     curve: Records[ReachLine],
 ) -> Forecast:
+    """What to expect of the three models; ``horizons`` are none without time."""
+    chosen, by_horizon = errors["chosen"], []
+    for h in map(float, horizons):
+        at = {key: expected(e, h) for key, e in errors.items()}
+        near = int((np.abs(np.log(chosen.horizon / h)) < np.log(1.5)).sum())
+        label = f"{h:g} period{'' if h == 1 else 's'} ahead"
+        by_horizon.append(Horizon(h, label, **at, n_environments=near))
+    fails = [line.horizon for line in by_horizon if line.plain.mean > line.constant.mean]
+    if not by_horizon:
+        fails = [line.reach for line in curve if line.plain > line.constant]
     whole = {key: expected(e) for key, e in errors.items()}
-    by_horizon: list[Horizon] = []
-    fails = np.inf
-    if unit:
-        for h in horizons:
-            at = {key: expected(e, float(h)) for key, e in errors.items()}
-            near = int((np.abs(np.log(errors["chosen"].horizon / h)) < np.log(1.5)).sum())
-            by_horizon.append(Horizon(float(h), _ahead(h, unit), **at, n_environments=near))
-            if at["plain"].mean > at["constant"].mean and np.isinf(fails):
-                fails = float(h)
-    else:
-        worse = [line.reach for line in curve if line.plain > line.constant]
-        fails = worse[0] if worse else np.inf
-    chosen = errors["chosen"]
     return Forecast(
-        mean=mean_error(chosen),
+        mean=whole["chosen"].mean,
         lower=whole["chosen"].lower,
         upper=whole["chosen"].upper,
         plain=whole["plain"],
         constant=whole["constant"],
         by_horizon=tuple(by_horizon),
-        plain_fails_at=fails,
+        plain_fails_at=fails[0] if fails else np.inf,
         unit="RMSE" if numbers else "log loss",
         n_environments=len(np.unique(chosen.environment)),
     )
 
 
-def _ahead(horizon: float, unit: str) -> str:
-    return f"{horizon:g} {unit}{'' if horizon == 1 else 's'} ahead"
-
-
 def _reach_curve(
-    tests: Tests, weight: FloatArray, plain: int, constant: int, n_outputs: int
+    losses: FloatArray, only_plain: bool, numbers: bool
 ) -> tuple[Records[ReachLine], float]:
-    losses = tests.losses.of(np.array([weight, _single(tests, plain), _single(tests, constant)]))
-    lines = []
-    for reach in REACHES:
-        x = _scale(extrapolated(losses, float(reach)), n_outputs == 1)
-        lines.append(ReachLine(float(reach), *(float(v) for v in x)))
-    if weight[plain] == 1.0:
-        return Records(lines), np.inf
+    """Lines of (3, E) losses of the model chosen, plain and the constant, and the break even."""
+    curve = Records(
+        ReachLine(reach, *map(float, _scale(extrapolated(losses, reach), numbers)))
+        for reach in REACHES.tolist()
+    )
+    if only_plain:
+        return curve, np.inf
     # X_t is linear in t: the two lines cross once.
     zero, one = extrapolated(losses, 0.0), extrapolated(losses, 1.0)
     gap, slope = zero[0] - zero[1], (one[0] - zero[0]) - (one[1] - zero[1])
     if gap < 0:
-        return Records(lines), 0.0
-    return Records(lines), float(-gap / slope) if slope < 0 else np.inf
+        return curve, 0.0
+    return curve, float(-gap / slope) if slope < 0 else np.inf

@@ -66,11 +66,6 @@ class EnvironmentErrors:
         )
 
 
-def mean_error(errors: EnvironmentErrors) -> float:
-    """Mean over environments left out, those judged after larger trainings counting for more."""
-    return _mean(errors, errors.error)
-
-
 def expected(errors: EnvironmentErrors, horizon: float | None = None) -> Expected:
     """Mean and band for one environment; at a horizon, or over those that were judged.
 
@@ -81,7 +76,7 @@ def expected(errors: EnvironmentErrors, horizon: float | None = None) -> Expecte
     log_error = _log(errors.error)
     level = log_error - growth * (np.log(errors.horizon) - centre)
     carried = 0.0 if horizon is None else growth * (np.log(horizon) - centre)
-    mean = mean_error(errors) if horizon is None else _mean(errors, np.exp(level)) * np.exp(carried)
+    mean = _mean(errors, errors.error if horizon is None else np.exp(level + carried))
     # Over all horizons the band holds what the horizon does to the error, too.
     logs = errors.by_environment(log_error if horizon is None else level)
     spread = _further(logs, errors.noise, 0.5 + BAND / 2)
@@ -97,6 +92,7 @@ def _log(values: FloatArray) -> FloatArray:
 
 
 def _mean(errors: EnvironmentErrors, values: FloatArray) -> float:
+    """Mean over environments left out, those judged after larger trainings counting for more."""
     share = errors.learned**2
     return float((share @ values) / share.sum())
 

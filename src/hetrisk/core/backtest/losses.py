@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetrisk.core.numerics.rows import FloatArray
+from hetrisk.core.numerics.rows import FloatArray, IntArray
 
 LEAST_PROBABILITY = 1e-3  # what an impossible label is counted as: one error costs at most 6.9
 WORST_SHARE = 0.1  # of the environments, at least one: what "the worst" is the mean of
@@ -73,7 +73,7 @@ class LogLosses(Losses):
 
     probability: FloatArray
     share: FloatArray
-    environment: FloatArray
+    environment: IntArray
 
     @property
     def n_candidates(self) -> int:  # type: ignore[override]

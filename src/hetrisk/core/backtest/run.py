@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from hetrisk.core.backtest.candidates.base import Candidate
+from hetrisk.core.backtest.candidates import Candidate
 from hetrisk.core.backtest.cuts import Left, Split
 from hetrisk.core.backtest.losses import LogLosses, Losses, SquaredLosses, row_losses
 from hetrisk.core.backtest.training import SampleRows, Training
 from hetrisk.core.numerics.floors import ROUNDING, TINY
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray
-from hetrisk.core.predictor import IDENTITY, SOFTMAX, Part, Predictor
+from hetrisk.core.predictor import IDENTITY, SOFTMAX, Predictor
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
 LARGEST = 1e100  # of a prediction: squares of larger ones overflow, and nobody tells them apart
@@ -53,7 +53,7 @@ class Judged:
     Attributes
     ----------
     split : number of the training; left : the environment.
-    index : (n,) the rows; prediction : (n, F, K), NaN for candidates that failed.
+    index : (n,) the rows; prediction : (n, F, K), of those that did not fail.
     """
 
     split: int
@@ -71,20 +71,17 @@ class Tests:
     names : (F,) of the candidates that did not fail anywhere.
     judged : one entry an environment and training.
     losses : in environments, each the mean over the trainings it was judged after.
-    numbers : (E,) of the environments, as the entries of ``judged`` give them.
     failed : name -> why.
     """
 
     names: tuple[str, ...]
     judged: tuple[Judged, ...]
     losses: Losses
-    numbers: tuple[int, ...]
     failed: dict[str, str]
 
     def mixed(self, judged: Judged, weight: FloatArray) -> FloatArray:
         """(n, K) predictions of a mixture with (F,) weights."""
-        used = weight > 0
-        return np.tensordot(judged.prediction[:, used], weight[used], axes=(1, 0))
+        return np.tensordot(judged.prediction, weight, axes=(1, 0))
 
     def noise(self, rows: SampleRows, other: int, weight: FloatArray) -> float:
         """Variance of the log ratio of losses of a mixture and a candidate, as rows alone give it.
@@ -108,50 +105,33 @@ def backtest(
     rows = problem.rows
     index = [[np.flatnonzero(left.cells[rows.cell]) for left in split.left] for split in splits]
     tasks = [
-        _Task(problem, split, np.concatenate(where), candidate)
+        (problem, split, np.concatenate(where), candidate)
         for split, where in zip(splits, index, strict=True)
         for candidate in candidates
     ]
     answers = run(_fit_and_predict, tasks)
     failed: dict[str, str] = {}
-    for task, answer in zip(tasks, answers, strict=True):
+    for (*_, candidate), answer in zip(tasks, answers, strict=True):
         if isinstance(answer, str):
-            failed.setdefault(task.candidate.name, answer)
+            failed.setdefault(candidate.name, answer)
     kept = [k for k, c in enumerate(candidates) if c.name not in failed]
     judged = []
     for s, (split, where) in enumerate(zip(splits, index, strict=True)):
         found = [answers[s * len(candidates) + k] for k in kept]
-        prediction = np.stack(found, axis=1)
-        start = 0
-        for left, rows_of in zip(split.left, where, strict=True):
-            part = prediction[start : start + len(rows_of)]
-            start += len(rows_of)
-            if len(rows_of):
-                judged.append(Judged(s, left, rows_of, part))
-    numbers = tuple(sorted({j.left.environment for j in judged}))
-    losses = _losses(problem, judged, numbers)
+        parts = np.split(np.stack(found, axis=1), np.cumsum([len(at) for at in where])[:-1])
+        held = zip(split.left, where, parts, strict=True)
+        judged += [Judged(s, left, at, part) for left, at, part in held if len(at)]
     names = tuple(candidates[k].name for k in kept)
-    return Tests(names, tuple(judged), losses, numbers, failed)
+    return Tests(names, tuple(judged), _losses(problem, judged), failed)
 
 
-@dataclass(frozen=True)
-class _Task:
-    problem: Problem
-    split: Split
-    index: IntArray
-    candidate: Candidate
-
-
-def _fit_and_predict(task: _Task) -> FloatArray | str:
+def _fit_and_predict(task: tuple[Problem, Split, IntArray, Candidate]) -> FloatArray | str:
     """(n, K) predictions, or why there are none."""
-    problem, rows = task.problem, task.problem.rows
-    chosen = np.zeros(len(rows), dtype=bool)
-    chosen[task.index] = True
+    problem, split, index, candidate = task
     try:
-        parts = task.candidate.fit(problem.training(task.split.train))
+        parts = candidate.fit(problem.training(split.train))
         model = Predictor((parts,), np.ones(1), problem.link)
-        at = np.searchsorted(np.flatnonzero(chosen), task.index)
-        prediction = model.predict(rows.take(chosen).inputs)[at]
+        prediction = model.predict(problem.rows.take(index).inputs)
     except Exception as error:  # whatever a user's own model raises is a line in the table
         return f"{type(error).__name__}: {error}"
     if not np.isfinite(prediction).all():
@@ -159,37 +139,31 @@ def _fit_and_predict(task: _Task) -> FloatArray | str:
     return np.clip(prediction, -LARGEST, LARGEST)
 
 
-def _losses(problem: Problem, judged: Sequence[Judged], numbers: Sequence[int]) -> Losses:
+def _losses(problem: Problem, judged: Sequence[Judged]) -> Losses:
     """Losses by environment: the mean over the trainings after which it was judged."""
     rows = problem.rows
-    times = {e: sum(j.left.environment == e for j in judged) for e in numbers}
+    of = np.unique([j.left.environment for j in judged], return_inverse=True)[1]
+    times = np.bincount(of)
+    weights = [rows.weight[j.index] for j in judged]
+    shares = [w / w.sum() / times[e] for e, w in zip(of, weights, strict=True)]
     if problem.n_outputs == 1:
         F = judged[0].prediction.shape[1]
-        products = np.zeros((len(numbers), F, F))
-        for j in judged:
+        products = np.zeros((len(times), F, F))
+        for e, j, share in zip(of, judged, shares, strict=True):
             error = j.prediction[:, :, 0] - rows.y[j.index, None]
-            weight = rows.weight[j.index] / rows.weight[j.index].sum()
-            e = j.left.environment
-            products[numbers.index(e)] += (error.T * weight) @ error / times[e]
+            products[e] += (error.T * share) @ error
         least = ROUNDING**2 * float(np.average(rows.y**2, weights=rows.weight))
         return SquaredLosses(products, least)
-    shares, environment, probability = [], [], []
-    for j in judged:
-        label = rows.y[j.index].astype(np.int64)
-        probability.append(j.prediction[np.arange(len(label)), :, label])
-        e = j.left.environment
-        shares.append(rows.weight[j.index] / rows.weight[j.index].sum() / times[e])
-        environment.append(np.full(len(label), numbers.index(e)))
-    return LogLosses(
-        np.concatenate(probability), np.concatenate(shares), np.concatenate(environment)
-    )
+    probability = [
+        j.prediction[np.arange(len(j.index)), :, rows.y[j.index].astype(np.int64)] for j in judged
+    ]
+    environment = np.repeat(of, [len(j.index) for j in judged])
+    return LogLosses(np.concatenate(probability), np.concatenate(shares), environment)
 
 
-def refit(
-    problem: Problem, candidates: Sequence[Candidate], weight: FloatArray
-) -> tuple[Predictor, tuple[tuple[Part, ...], ...]]:
+def refit(problem: Problem, candidates: Sequence[Candidate], weight: FloatArray) -> Predictor:
     """Fit the members of a mixture to all rows."""
     training = problem.training(np.ones(problem.n_cells, dtype=bool))
     used = np.flatnonzero(weight > 0).tolist()
     members = tuple(candidates[k].fit(training) for k in used)
-    return Predictor(members, weight[used], problem.link), members
+    return Predictor(members, weight[used], problem.link)

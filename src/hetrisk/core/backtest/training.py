@@ -8,7 +8,7 @@ logistic regression on rows (`LabelsTraining`). A candidate is written once for 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from hetrisk.core.backtest.logistic import logistic
 from hetrisk.core.backtest.solve import Pooled, combine, solve, within_environments
 from hetrisk.core.numerics.moments import Moments, moments
 from hetrisk.core.numerics.rows import BoolArray, FloatArray, IntArray, Rows
-from hetrisk.core.predictor import Inputs, LinearPart, Part, softmax
+from hetrisk.core.predictor import Inputs, LinearPart, softmax
 
 LAST_ROWS = 30  # rows at least that a level is taken from: known to a fifth of the noise
 
@@ -45,17 +45,10 @@ class SampleRows:
     def __len__(self) -> int:
         return len(self.y)
 
-    def take(self, chosen: BoolArray) -> SampleRows:
+    def take(self, chosen: BoolArray | IntArray) -> SampleRows:
         """Some of the rows."""
-        return SampleRows(
-            self.X[chosen],
-            self.time[chosen],
-            self.y[chosen],
-            self.weight[chosen],
-            self.cell[chosen],
-            self.level[chosen],
-            self.columns,
-        )
+        taken = {name: held[chosen] for name, held in vars(self).items() if name != "columns"}
+        return SampleRows(**taken, columns=self.columns)
 
     @property
     def inputs(self) -> Inputs:
@@ -63,25 +56,23 @@ class SampleRows:
         return Inputs(self.X, self.time, self.level)
 
 
+@dataclass(frozen=True)
 class Training(ABC):
     """Rows to learn from, seen through what linear candidates ask.
 
     Attributes
     ----------
-    weight : (C,) rows in each cell, zero for cells that are not learned from.
+    cells : moments of (x, time, y) in each of C cells; none in those that are not learned from.
     period : (C,) of each cell; all the same without time.
-    time : (C,) mean time of each cell's period.
     rows : those at hand of the cells learned from, for candidates that need rows.
     n_outputs : scores a model gives: 1 for numbers, K for labels.
     """
 
-    weight: FloatArray
+    cells: Moments
     period: IntArray
-    time: FloatArray
     rows: SampleRows
     n_outputs: int
 
-    @abstractmethod
     def fit(
         self,
         cells: FloatArray | None = None,
@@ -102,14 +93,28 @@ class Training(ABC):
         within : whether differences between the means of environments (periods, or sites) count
             for nothing: each has a level of its own, which the part averages.
         """
+        used = np.ones(self.n_features, dtype=bool) if columns is None else columns
+        return self._fit(self._scale(cells), np.append(used, time), shrink, within)
 
-    @abstractmethod
-    def shift(self, parts: tuple[Part, ...], cells: FloatArray) -> FloatArray:
-        """(K,) what is to be added to the scores so that they fit the rows of these cells."""
+    def at_level(self, part: LinearPart, cells: FloatArray | None = None) -> LinearPart:
+        """Return the part with the intercept that fits the rows of these cells; None for all."""
+        shift = self._shift(part, self._scale(cells))
+        return replace(part, intercept=part.intercept + shift)
 
     @abstractmethod
     def fit_basis(self, basis: FloatArray) -> LinearPart:
         """Fit y on (n, H) functions of the rows at hand by a ridge that is cross-validated."""
+
+    @abstractmethod
+    def _fit(self, scale: FloatArray, used: BoolArray, shrink: bool, within: bool) -> LinearPart:
+        """See `fit`; ``used`` (d + 1,) are columns, time the last of them."""
+
+    @abstractmethod
+    def _shift(self, part: LinearPart, scale: FloatArray) -> FloatArray:
+        """(K,) what is to be added to the scores: see `at_level`."""
+
+    def _scale(self, cells: FloatArray | None) -> FloatArray:
+        return (self.cells.weight > 0).astype(np.float64) if cells is None else cells
 
     @property
     def n_features(self) -> int:
@@ -125,16 +130,16 @@ class Training(ABC):
     @property
     def periods(self) -> IntArray:
         """Those learned from, in order."""
-        return np.unique(self.period[self.weight > 0])
+        return np.unique(self.period[self.cells.weight > 0])
 
     def last(self) -> FloatArray:
         """(C,) one for the last period, and for those before it until there are enough rows."""
-        rows = {p: self.weight[self.period == p].sum() for p in self.periods}
         chosen: list[int] = []
         for p in reversed(self.periods.tolist()):
             chosen.append(p)
             # A little less: sums of weights differ in their last digits with the order of rows.
-            if sum(rows[c] for c in chosen) >= LAST_ROWS * (1.0 - ROUNDING):
+            held = self.cells.weight[np.isin(self.period, chosen)].sum()
+            if held >= LAST_ROWS * (1.0 - ROUNDING):
                 break
         return np.isin(self.period, chosen).astype(np.float64)
 
@@ -142,7 +147,7 @@ class Training(ABC):
         """(C,) weights that halve with every such share of the periods, going back."""
         periods = self.periods
         age = (periods[-1] - self.period) / max(half_life * len(periods), 0.5)
-        return np.where(self.weight > 0, 0.5 ** np.maximum(age, 0.0), 0.0)
+        return np.where(self.cells.weight > 0, 0.5 ** np.maximum(age, 0.0), 0.0)
 
     def nothing(self) -> LinearPart:
         """Return the part that is zero everywhere."""
@@ -150,37 +155,15 @@ class Training(ABC):
         return LinearPart(np.zeros((self.n_features, K)), np.zeros(K), np.zeros(K))
 
 
-@dataclass(frozen=True)
 class NumbersTraining(Training):
-    """Numbers: see `Training`. ``cells`` are moments of (x, time, y) in each cell."""
+    """Numbers: see `Training`; least squares from the moments of cells."""
 
-    cells: Moments
-    weight: FloatArray
-    period: IntArray
-    time: FloatArray
-    rows: SampleRows
-    n_outputs: int = 1
-
-    def fit(
-        self,
-        cells: FloatArray | None = None,
-        *,
-        columns: BoolArray | None = None,
-        time: bool = False,
-        shrink: bool = False,
-        within: bool = False,
-    ) -> LinearPart:
-        """Least squares from moments: see `Training.fit`."""
-        scale = np.where(self.weight > 0, 1.0, 0.0) if cells is None else cells
-        pooled = combine(self.cells, scale)
-        used = np.ones(self.n_features, dtype=bool) if columns is None else columns
-        used = np.append(used, time)
+    def _fit(self, scale: FloatArray, used: BoolArray, shrink: bool, within: bool) -> LinearPart:
+        pooled, d = combine(self.cells, scale), self.n_features
         inner = within_environments(self.cells, scale, self.environment) if within else pooled
-        n = pooled.effective(self.cells.weight, scale)
-        coef = solve(inner, used, n, shrink)
-        d = self.n_features
-        origin = float(pooled.mean[d])
+        coef = solve(inner, used, pooled.effective(self.cells.weight, scale), shrink)
         intercept = pooled.mean[-1] - pooled.mean[:d] @ coef[:d]
+        origin = float(pooled.mean[d])
         return LinearPart(coef[:d, None], np.atleast_1d(intercept), coef[d:], origin)
 
     def fit_basis(self, basis: FloatArray) -> LinearPart:
@@ -192,72 +175,37 @@ class NumbersTraining(Training):
         intercept = np.atleast_1d(m.mean[-1] - m.mean[:-1] @ coef)
         return LinearPart(coef[:, None], intercept, np.zeros(1))
 
-    def shift(self, parts: tuple[Part, ...], cells: FloatArray) -> FloatArray:
-        """Mean residual: see `Training.shift`; from moments where all parts are linear."""
-        pooled = combine(self.cells, cells)
-        d = self.n_features
-        linear = [p for p in parts if type(p) is LinearPart]
-        left = pooled.mean[-1] - sum(
-            float(pooled.mean[:d] @ p.coef[:, 0])
-            + p.intercept[0]
-            + p.slope[0] * (pooled.mean[d] - p.origin)
-            for p in linear
-        )
-        others = tuple(p for p in parts if type(p) is not LinearPart)
-        if others:
-            chosen = cells[self.rows.cell] > 0
-            rows = self.rows.take(chosen)
-            weight = rows.weight * cells[rows.cell]
-            for part in others:
-                left -= float(np.average(part.scores(rows.inputs)[:, 0], weights=weight))
-        return np.atleast_1d(left)
+    def _shift(self, part: LinearPart, scale: FloatArray) -> FloatArray:
+        mean, d = combine(self.cells, scale).mean, self.n_features
+        # The mean residual.
+        moved = part.intercept + part.slope * (mean[d] - part.origin)
+        shift: FloatArray = mean[-1] - mean[:d] @ part.coef - moved
+        return shift
 
 
-@dataclass(frozen=True)
 class LabelsTraining(Training):
-    """Labels: see `Training`; class shares are never taken below those of one row."""
+    """Labels: see `Training`; logistic regression, class shares never below those of one row."""
 
-    weight: FloatArray
-    period: IntArray
-    time: FloatArray
-    rows: SampleRows
-    n_outputs: int
-
-    def fit(
-        self,
-        cells: FloatArray | None = None,
-        *,
-        columns: BoolArray | None = None,
-        time: bool = False,
-        shrink: bool = False,
-        within: bool = False,
-    ) -> LinearPart:
-        """Logistic regression: see `Training.fit`."""
-        scale = np.ones(len(self.weight)) if cells is None else cells
-        weight = self.rows.weight * scale[self.rows.cell]
-        used = np.ones(self.n_features, dtype=bool) if columns is None else columns
-        origin = 0.0
-        X = np.where(used, self.rows.X, 0.0)
-        if time:
-            origin = float(np.average(self.rows.time, weights=self.rows.weight))
-            X = np.column_stack([X, self.rows.time - origin])
-        free = self.environment[self.rows.cell] if within else None
-        coef, intercept = logistic(X, self.rows.y, weight, self.n_outputs, shrink, free)
-        d = self.n_features
-        slope = coef[d] if time else np.zeros(self.n_outputs)
-        return LinearPart(coef[:d], intercept, slope, origin)
+    def _fit(self, scale: FloatArray, used: BoolArray, shrink: bool, within: bool) -> LinearPart:
+        rows, d = self.rows, self.n_features
+        weight, origin, slope = rows.weight * scale[rows.cell], 0.0, np.zeros(self.n_outputs)
+        X = np.where(used[:d], rows.X, 0.0)
+        if used[d]:
+            origin = float(np.average(rows.time, weights=rows.weight))
+            X = np.column_stack([X, rows.time - origin])
+        free = self.environment[rows.cell] if within else None
+        coef, intercept = logistic(X, rows.y, weight, self.n_outputs, shrink, free)
+        return LinearPart(coef[:d], intercept, coef[d] if used[d] else slope, origin)
 
     def fit_basis(self, basis: FloatArray) -> LinearPart:
         """Logistic regression: see `Training.fit_basis`."""
         coef, intercept = logistic(basis, self.rows.y, self.rows.weight, self.n_outputs, True)
         return LinearPart(coef, intercept, np.zeros(self.n_outputs))
 
-    def shift(self, parts: tuple[Part, ...], cells: FloatArray) -> FloatArray:
-        """Shift of the log odds with which expected and observed class shares agree."""
-        chosen = cells[self.rows.cell] > 0
-        rows = self.rows.take(chosen)
-        weight = rows.weight * cells[rows.cell]
-        scores = sum((p.scores(rows.inputs) for p in parts), np.zeros((len(rows), self.n_outputs)))
+    def _shift(self, part: LinearPart, scale: FloatArray) -> FloatArray:
+        # The shift of the log odds with which expected and observed class shares agree.
+        rows = self.rows.take(scale[self.rows.cell] > 0)
+        weight, scores = rows.weight * scale[rows.cell], part.scores(rows.inputs)
         hot = np.equal.outer(rows.y, np.arange(self.n_outputs)).astype(np.float64)
         # A class that the last rows do not hold keeps the odds of one row.
         target = (weight @ hot + 1.0 / self.n_outputs) / (weight.sum() + 1.0)

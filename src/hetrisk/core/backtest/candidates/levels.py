@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.training import Training
 from hetrisk.core.numerics.rows import FloatArray, IntArray
 from hetrisk.core.predictor import LevelPart, Part
 
 
-class Levels(Candidate):
+def levels(training: Training) -> tuple[Part, ...]:
     """Plain slopes, and for each environment a level of its own as far as its rows carry one."""
-
-    name, words = "levels", "the plain slopes at the level of each known environment"
-    needs_time = needs_sites = numbers_only = True
-
-    def fit(self, training: Training) -> tuple[Part, ...]:
-        """See `Candidate.fit`."""
-        part, rows = training.fit(), training.rows
-        residual = rows.y - part.scores(rows.inputs)[:, 0]
-        return part, LevelPart(shrunken(residual, rows.level, rows.weight), np.zeros(1))
+    part, rows = training.fit(), training.rows
+    residual = rows.y - part.scores(rows.inputs)[:, 0]
+    return part, LevelPart(shrunken(residual, rows.level, rows.weight), np.zeros(1))
 
 
 def shrunken(residual: FloatArray, level: IntArray, weight: FloatArray) -> FloatArray:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.training import Training
 from hetrisk.core.numerics.named_numbers import Budget
 from hetrisk.core.numerics.rows import FloatArray
@@ -18,26 +17,21 @@ MOST_HINGES: Budget[int] = 400  # a solve costs their cube
 MOST_HINGES_LABELS: Budget[int] = 300  # times classes: there are a dozen solves
 
 
-class Splines(Candidate):
+def splines(training: Training) -> tuple[Part, ...]:
     """Additive piecewise linear regression (hinges at quantiles)."""
-
-    name, words = "splines", "a sum of curves, one a column"
-
-    def fit(self, training: Training) -> tuple[Part, ...]:
-        """See `Candidate.fit`."""
-        X, weight, K = training.rows.X, training.rows.weight, training.n_outputs
-        d = X.shape[1]
-        most = MOST_HINGES if K == 1 else MOST_HINGES_LABELS // K
-        n_knots = min(KNOTS, most // max(d, 1) - 1)
-        knots = [_knots(X[:, j], weight, n_knots) for j in range(d)]
-        feature = np.repeat(np.arange(d), [len(k) for k in knots])
-        part = HingesPart(
-            feature, np.concatenate([*knots, []]), np.zeros((len(feature), K)), np.zeros(K), d
-        )
-        fitted = training.fit_basis(np.column_stack([X, part.basis(X)]))
-        line = LinearPart(fitted.coef[:d], fitted.intercept, np.zeros(K))
-        # Beyond the rows a curve goes on as the line it ends in.
-        return line, replace(part, coef=fitted.coef[d:])
+    X, weight, K = training.rows.X, training.rows.weight, training.n_outputs
+    d = X.shape[1]
+    most = MOST_HINGES if K == 1 else MOST_HINGES_LABELS // K
+    n_knots = min(KNOTS, most // max(d, 1) - 1)
+    knots = [_knots(X[:, j], weight, n_knots) for j in range(d)]
+    feature = np.repeat(np.arange(d), [len(k) for k in knots])
+    part = HingesPart(
+        feature, np.concatenate([*knots, []]), np.zeros((len(feature), K)), np.zeros(K), d
+    )
+    fitted = training.fit_basis(np.column_stack([X, part.basis(X)]))
+    line = LinearPart(fitted.coef[:d], fitted.intercept, np.zeros(K))
+    # Beyond the rows a curve goes on as the line it ends in.
+    return line, replace(part, coef=fitted.coef[d:])
 
 
 def _knots(x: FloatArray, weight: FloatArray, n_knots: int) -> list[float]:

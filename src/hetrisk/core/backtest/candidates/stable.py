@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hetrisk.core.backtest.candidates.base import Candidate
 from hetrisk.core.backtest.cells import cell_moments
 from hetrisk.core.backtest.training import Training
 from hetrisk.core.numerics.moments import Moments
@@ -14,14 +13,9 @@ from hetrisk.core.stable.decision import stable_columns
 REACH = 1.0  # that of the backtest's default: the worst environment seen
 
 
-class Stable(Candidate):
+def stable(training: Training) -> tuple[Part, ...]:
     """Plain on the columns whose relation to the target is the same in all environments."""
-
-    name, words = "stable", "the plain model on its stable columns"
-
-    def fit(self, training: Training) -> tuple[Part, ...]:
-        """See `Candidate.fit`."""
-        return (training.fit(columns=stable_columns(*_moments(training))),)
+    return (training.fit(columns=stable_columns(*_moments(training))),)
 
 
 def _moments(training: Training) -> tuple[Moments, float, None, int]:
