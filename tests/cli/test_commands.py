@@ -63,6 +63,8 @@ def test_environments_with_an_order_are_told_what_time_promises(workshop):
     flat = " ".join(run(*arguments, "-e", "year").stdout.split())
     assert "--time year predicts later ones from earlier ones alone" in flat
     assert "--time place" not in run(*arguments, "-e", "place").stdout
+    flat = " ".join(run(*arguments, "-e", "place", "--time", "year").stdout.split())
+    assert "Where all that come are known, name --time alone: place is then a column" in flat
 
 
 def test_rows_without_a_time_are_left_out_with_their_weight(tmp_path):

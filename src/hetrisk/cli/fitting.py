@@ -143,6 +143,11 @@ def _answer(learned: Learned, model: Any, encoder: Any, said: list[str]) -> Foun
     w = learned.wishes
     if w.time is None and w.environment is not None:
         said += ordered(learned.table.frame, w.environment)
+    elif w.environment is not None:
+        said.append(
+            f"Judged where {w.environment} is new, too. Where all that come are known, name "
+            f"--time alone: {w.environment} is then a column, and may tell much."
+        )
     record = {
         "ranking": tuple(model.ranking_),
         "backtest": tuple(model.backtest_),

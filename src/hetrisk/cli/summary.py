@@ -80,7 +80,7 @@ def _candidates(s: Summary) -> Any:
         (f"mean {unit}", "right"),
         ("worst", "right"),
         # At reach 1 the error that decides is that of the worst tenth of the environments.
-        ("worst to plain" if s.reach == 1 else f"to plain, reach {s.reach:g}", "right"),
+        ("worst, to plain" if s.reach == 1 else f"to plain, reach {s.reach:g}", "right"),
     ]
     return grid(heads, rows)
 
