@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +13,7 @@ from scipy.optimize import check_grad
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
+from hetrisk import BacktestRegressor
 from hetrisk.blocks import ArrayBlocks
 from hetrisk.core.backtest.candidates import LINEAR
 from hetrisk.core.backtest.cells import CellPass, cell_moments
@@ -334,3 +338,15 @@ def test_splines_are_ridge_regression_on_hinges() -> None:
     r = [Ridge(alpha=ridge * N).fit(kept, rows.y).predict(kept) for ridge in RIDGES]
     assert min(np.abs(found[:, 0] - own).max() for own in r) < 1e-8
     assert single(line, part).predict(prob.rows.inputs).shape == (N, 1)
+
+
+def test_among_too_many_columns_none_is_sought_that_is_stable(monkeypatch):
+    room = importlib.import_module("hetrisk.core.backtest.candidates.stable")
+    monkeypatch.setattr(room, "MOST_COLUMNS", 2)
+    monkeypatch.setattr(room, "stable_columns", lambda *_: pytest.fail("it sought"))
+    rng = np.random.default_rng(0)
+    X, site = rng.normal(size=(120, 3)), np.repeat(np.arange(6), 20)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(site=site)
+    model = BacktestRegressor(["stable"], environment="site").fit(frame, X[:, 0] + 0.1 * site)
+    lines = {line.candidate: line for line in model.ranking_}
+    assert lines["stable"].mean == lines["plain"].mean
