@@ -12,6 +12,7 @@ from hetrisk.core.predictor import Inputs, LinearPart, single
 from hetrisk.core.result import Expected, Forecast, Horizon, Ranked
 from hetrisk.modelfile import Deployed
 from hetrisk.monitoring import Status, check
+from hetrisk.monitoring.findings import Part
 from hetrisk.monitoring.reference import reference_of
 from hetrisk.monitoring.words import lines_of, parts_of
 from hetrisk.report.learned import Sample, column_lines
@@ -112,6 +113,15 @@ def test_a_rise_is_taken_apart_and_adds_up(model, change, words):
     assert sum(part.share for part in outcome.parts) == pytest.approx(1)
     assert words in parts_of(outcome)[0]
     assert outcome.rise == pytest.approx(outcome.error**2 - outcome.expected.mean**2)
+
+
+def test_parts_that_are_read_add_up(model):
+    outcome = check(model, *rows(400, 2, level=1.5)).outcome
+    shares = (0.9, 0.7, -0.6, -0.3, -0.2, 0.1, 0.1, 0.1, 0.2)
+    parts = tuple(Part("slope", f"c{k}", share, 0.0) for k, share in enumerate(shares))
+    said = parts_of(replace(outcome, parts=parts))
+    assert said[-1] == "+50\u00a0%: 4 smaller parts"
+    assert sum(float(line.split("\u00a0%")[0].replace("−", "-")) for line in said) == 100
 
 
 def test_where_no_band_is_known_none_is_named(model):

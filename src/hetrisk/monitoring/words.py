@@ -52,8 +52,13 @@ def parts_of(o: Outcome) -> list[str]:
     if not o.parts or o.status is Status.FINE:
         return []  # of an error that is as foretold there is nothing to explain
     chance = [p for p in o.parts if p.p_value >= LEVEL and p.name in ("level", "slope")]
-    sure = [p for p in o.parts if p not in chance and abs(p.share) >= LEAST_SHARE]
-    said = [_part(p, o) for p in sorted(sure, key=lambda p: -abs(p.share))[:SHOWN_PARTS]]
+    sure = sorted((p for p in o.parts if p not in chance), key=lambda p: -abs(p.share))
+    shown = [p for p in sure[:SHOWN_PARTS] if abs(p.share) >= LEAST_SHARE]
+    said = [_part(p, o) for p in shown]
+    smaller = sum(p.share for p in sure[len(shown) :])
+    if abs(smaller) >= LEAST_SHARE:  # what is read adds up
+        what = counted(len(sure) - len(shown), "smaller part")
+        said.append(f"{percent(smaller, True)}: {what}")
     if chance:
         rest = sum(p.share for p in chance)
         said.append(f"{percent(rest, True)}: level and slopes that chance explains")
