@@ -27,9 +27,7 @@ SETTINGS: dict[str, Any] = {
     "random_state": 0,
 }
 MOST_BINS = 255  # of a column: what a byte holds
-# Of the way between two neighbours a cut lies at: a row just half way falls to the left, where
-# rounding would tell in some units and not in others.
-HALF_WAY = 0.5 + 1e-6
+HALF_WAY = 0.5 + 1e-6  # of a gap, where it is cut: a row just half way falls left in every unit
 MANY_CELLS = 200_000  # rows times columns from which on threads pay
 
 

@@ -147,16 +147,11 @@ class Regressions:
 
     def losses_without(self, groups: list[IntArray]) -> Losses:
         """(m, K) losses of m sets, each with one more group of columns left out."""
-        pooled, own = np.empty((2, len(groups), len(self.gram)))
-        single = np.array([len(columns) == 1 for columns in groups])
-        if single.any():
-            alone = np.concatenate([c for c, one in zip(groups, single, strict=True) if one])
-            found = self._losses_without_one(alone)
-            pooled[single], own[single] = found.pooled, found.own
-        for k in np.flatnonzero(~single):
+        losses = self._losses_without_one(np.array([columns[0] for columns in groups]))
+        for k in (k for k, columns in enumerate(groups) if len(columns) > 1):
             found = self.without(groups[k]).losses()
-            pooled[k], own[k] = found.pooled, found.own
-        return Losses(pooled, own)
+            losses.pooled[k], losses.own[k] = found.pooled, found.own
+        return losses
 
     def _losses_without_one(self, columns: IntArray) -> Losses:
         """The same for m single columns, side by side."""
