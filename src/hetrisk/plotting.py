@@ -74,7 +74,7 @@ class _Display(ABC):
         if ax is None:
             from matplotlib import pyplot
 
-            _, ax = pyplot.subplots()
+            _, ax = pyplot.subplots(layout="constrained")
         self.ax_, self.figure_ = ax, ax.get_figure()
         draw(self.picture, ax)
         return self
@@ -123,12 +123,20 @@ def draw(picture: Picture, ax: Axes) -> None:
         named.add(series.role)
     for at, label in picture.guides:
         ax.axvline(at, color="0.3", linestyle="--", linewidth=1)
-        ax.annotate(_plain(label), (at, 1.01), xycoords=("data", "axes fraction"), fontsize="small")
+        ax.annotate(
+            _plain(label),
+            (at, 1.0),
+            (3, -3),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            fontsize="small",
+            va="top",
+        )
     if picture.ticks:
         every = -(-len(picture.ticks) // MOST_TICKS)
         shown = picture.ticks[::-every]
-        ax.set_xticks([at for at, _ in shown], [_plain(label) for _, label in shown])
-        ax.tick_params(axis="x", labelrotation=30)
+        labels = [_plain(label) for _, label in shown]
+        ax.set_xticks([at for at, _ in shown], labels, rotation=30, ha="right")
     _, high = picture.span("y")
     ax.set_ylim(0.0, 1.06 * high or 1.0)
     ax.set(xlabel=picture.x_label, ylabel=picture.y_label, title=picture.title)

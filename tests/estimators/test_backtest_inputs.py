@@ -44,7 +44,7 @@ REFUSED = {
     ),
     "time missing in some rows": (
         lambda: fit(X=X.assign(when=X["when"].where(AT > 3))),
-        "must say when for every row; it is missing in 4 of 120, the first of them row 0",
+        "must say when for every row; it is missing in 4 of 120, the first of them row 0: leave",
     ),
     "time missing in all rows": (lambda: fit(X=X.assign(when=np.nan)), "no value in any row"),
     "time not a column": (lambda: fit("whem"), "time must be a column of X; got 'whem'"),

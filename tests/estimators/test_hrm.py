@@ -209,8 +209,16 @@ def test_bad_parameters_are_named(task):
             HRMRegressor(**bad).fit(X, y)
     with pytest.raises(ValueError, match="at least two classes; got one class"):
         HRMClassifier().fit(X, np.ones(len(X), dtype=int))
+    holes = np.where(X > 3, np.nan, X)
     with pytest.raises(ValueError, match="NaN"):
-        HRMRegressor().fit(np.where(X > 3, np.nan, X), y)
+        HRMRegressor().fit(holes, y)
+    with pytest.raises(ValueError, match=r"column '.*' holds NaN: encode it first: .*TableEncoder"):
+        HRMRegressor().fit(pd.DataFrame(holes), y)
+    words = pd.DataFrame(X).assign(status=np.where(X[:, 0] > 0, "owner", "tenant"))
+    with pytest.raises(ValueError, match=r"column 'status' holds .*: encode it first: .*Encoder"):
+        HRMRegressor().fit(words, y)
+    numbers = pd.DataFrame(X).astype(object)
+    assert HRMRegressor(**FIXED).fit(numbers, y).n_features_in_ == X.shape[1]
 
 
 def test_verbose_prints_the_rounds(capsys, task):

@@ -245,7 +245,7 @@ class BacktestRegressor(RegressorMixin, _Backtest):
     in those left out, as deployment will. The average of a few candidates with least
     ``X_t = mean + t (worst - mean)`` of the losses in environments left out, t the ``reach``, is
     chosen if it beats *plain* (least squares on all columns and rows) by two standard errors over
-    these environments; else plain is.
+    these environments, and in the average one by one; else plain is.
 
     Parameters
     ----------
@@ -268,7 +268,8 @@ class BacktestRegressor(RegressorMixin, _Backtest):
     best_name_ : the candidate chosen, or the average, as ``0.6 trees + 0.4 trend``.
     best_estimator_ : what it is: a `hetrisk.core.predictor.Predictor`, or your own estimator.
     predictor_ : the same as plain arrays; None where an estimator of your own has a part in it.
-    ranking_ : a record a candidate: mean and worst error, ratio to plain with its standard errors.
+    ranking_ : a record a candidate: mean and worst error; criterion X_t, a loss (numbers: squared
+        errors), and its ratio to plain's with two standard errors about it.
     backtest_ : a record a candidate and environment left out.
     forecast_ : the error to expect in an environment not seen, with a 90 % band, by horizon.
     reach_curve_, break_even_ : errors against reach; from which reach on the

@@ -195,14 +195,28 @@ def _learn_columns(estimator: BaseEstimator, source: Blocks, reset: bool) -> Non
 
 
 def encoded(X: Any) -> Any:
-    """Return the rows as they are; refuse a frame with a column that is no number, by its name."""
+    """Return the rows as they are; refuse a column that is no number or has gaps, by its name."""
     if isinstance(X, pd.DataFrame):
-        for name, kind in X.dtypes.items():
-            if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_object_dtype(kind)):
-                raise ValueError(
-                    f"X must hold numbers; column {str(name)!r} holds {kind}: {TABLES}."
-                )
+        for name, values in X.items():
+            if not _holds_numbers(values):
+                what = str(values.dtype)
+            elif values.isna().any():
+                what = "NaN"
+            else:
+                continue
+            raise ValueError(f"X must hold numbers; column {str(name)!r} holds {what}: {TABLES}.")
     return X
+
+
+def _holds_numbers(values: Any) -> bool:
+    """Whether a column is of numbers, or of objects that are."""
+    if not pd.api.types.is_object_dtype(values.dtype):
+        return bool(pd.api.types.is_numeric_dtype(values.dtype))
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def completed(estimator: Any, X: Any) -> Any:

@@ -226,7 +226,8 @@ def check_time(time: FloatArray, name: str) -> None:
     if len(missing):
         raise ValueError(
             f"time column {name!r} must say when for every row; it is missing in {len(missing)} "
-            f"of {len(time)}, the first of them row {missing[0]}."
+            f"of {len(time)}, the first of them row {missing[0]}: leave these rows out, or fill "
+            "their time in."
         )
 
 

@@ -123,13 +123,13 @@ def test_the_gate_is_two_standard_errors_of_the_log_ratio() -> None:
     assert comparison.mean_ratio == pytest.approx(logs_of.mean())
     wide = comparison.log_ratio + 2 * comparison.standard_error
     mean = comparison.mean_ratio + comparison.standard_error
-    assert comparison.beyond_chance == (wide < 0 and mean < 0)
+    assert (not comparison.refused) == (wide < 0 and mean < 0)
     # Better in the worst environment alone, and worse in the others.
     worst_alone = compare(np.array([1.1, 1.1, 1.1, 2.0]), np.array([1.0, 1.0, 1.0, 4.0]), 1.0, 0.0)
     assert worst_alone.log_ratio < -0.6
-    assert not worst_alone.beyond_chance
-    assert not compare(plain, plain, 1.0, 0.0).beyond_chance
-    assert not compare(losses[:1], plain[:1], 1.0, 0.0).beyond_chance
+    assert worst_alone.refused == "not by one standard error in the average environment"
+    assert compare(plain, plain, 1.0, 0.0).refused == "not by two standard errors"
+    assert compare(losses[:1], plain[:1], 1.0, 0.0).refused
 
 
 def test_noise_is_that_of_rows_drawn_again() -> None:

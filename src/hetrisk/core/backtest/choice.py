@@ -40,11 +40,13 @@ class Comparison:
     standard_error: float
 
     @property
-    def beyond_chance(self) -> bool:
-        """Whether it is better by more than chance."""
-        of_x_t = self.log_ratio + STANDARD_ERRORS * self.standard_error
-        of_mean = self.mean_ratio + self.standard_error
-        return max(of_x_t, of_mean) < 0.0
+    def refused(self) -> str:
+        """By what it is not better, in words; "" where it is by more than chance."""
+        if self.log_ratio + STANDARD_ERRORS * self.standard_error >= 0.0:
+            return "not by two standard errors"
+        if self.mean_ratio + self.standard_error >= 0.0:
+            return "not by one standard error in the average environment"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,8 @@ def choose(
     mixed = losses.of(best[None])[0]
     comparison = compare(mixed, losses.single(plain), reach, noise(best))
     only_plain = np.eye(losses.n_candidates)[plain]
-    if comparison.beyond_chance:
-        return Choice(best, best)
-    return Choice(only_plain, best, "not by two standard errors")
+    refused = comparison.refused
+    return Choice(only_plain if refused else best, best, refused)
 
 
 def compare(losses: FloatArray, plain: FloatArray, reach: float, noise: float) -> Comparison:

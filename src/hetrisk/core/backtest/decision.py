@@ -122,7 +122,7 @@ def _among_rows(
         weight, at = choice.weight[used], used.index(plain)
         losses = tests.losses.of(weight[None])[0]
         noise = tests.noise(problem.rows, at, weight)
-        if compare(losses, tests.losses.single(at), 0.0, noise).beyond_chance:
+        if not compare(losses, tests.losses.single(at), 0.0, noise).refused:
             return choice
     return replace(choice, weight=only_plain, refused="not in random cross-validation")
 
