@@ -106,8 +106,12 @@ def advice(frame: pd.DataFrame, target: str) -> list[str]:
     times, sites = suggestions(frame, target)
     said = [
         f"{listed(names)} {'looks' if len(names) == 1 else 'look'} like {kind}: add {flag} "
-        f"{shlex.quote(names[0])} and the models are tested there as they will be used."
-        for kind, names, flag in (("a time", times, "--time"), ("a site", sites, "--environment"))
+        f"{shlex.quote(names[0])} and the models are tested as they will be used, if it says "
+        f"{what} a row was."
+        for kind, names, flag, what in (
+            ("a time", times, "--time", "when"),
+            ("a site", sites, "--environment", "where"),
+        )
         if names
     ]
     return said or [
