@@ -201,6 +201,7 @@ def test_too_few_environments_is_plain_with_a_warning(case) -> None:
         f"random fold {k}" for k in range(1, 6)
     }
     assert np.isfinite(model.forecast_.mean)
+    assert not any(line.note.endswith("but ") for line in model.ranking_)
     assert np.isfinite(model.predict_interval(X)).all()
 
 

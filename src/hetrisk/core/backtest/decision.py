@@ -85,7 +85,8 @@ def decide(
     noise = partial(tests.noise, problem.rows, plain)
     choice = choose(tests.losses, plain, reach, noise)
     if only_plain:
-        choice = replace(choice, weight=np.eye(len(fitted))[plain])
+        why = "among rows like these, not in environments left out"
+        choice = replace(choice, weight=np.eye(len(fitted))[plain], refused=why)
     elif periods is None and choice.weight[plain] < 1.0:
         choice = _among_rows(problem, fitted, choice, plain, run)
     name, numbers = name_of(tests.names, choice.weight), problem.n_outputs == 1
