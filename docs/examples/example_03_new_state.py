@@ -17,7 +17,7 @@ from hetrisk import BacktestRegressor
 from hetrisk.datasets import load_natural
 
 table = load_natural("interest_rates")
-states = sorted(table.environment_names)[::2]
+states = sorted(table.frame[table.environment].unique())[::2]
 frame = table.frame.groupby("state").head(80)
 y, seen = table.y[frame.index], frame["state"].isin(states).to_numpy()
 
