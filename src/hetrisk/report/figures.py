@@ -127,7 +127,7 @@ def backtest_picture(
     ahead = tested_horizons(forecast, backtest) or (_new(forecast),)
     start = len(places) - 1
     ticks = [(float(i), _short(place)) for i, place in enumerate(places)]
-    ticks += [(float(start + k), brief(h.label, LABEL)) for k, h in enumerate(ahead, start=1)]
+    ticks += [(float(start + k), _ahead(h)) for k, h in enumerate(ahead, start=1)]
     series = []
     for name, role, label in shown:
         tested = [errors[name].get(place, math.nan) for place in places]
@@ -173,12 +173,17 @@ def forecast_picture(ranking: Sequence[Ranked], forecast: Forecast) -> Picture |
         "Error to expect",
         "Environments not seen",
         forecast.unit,
-        tuple((float(k), brief(h.label, LABEL)) for k, h in enumerate(ahead, start=1)),
+        tuple((float(k), _ahead(h)) for k, h in enumerate(ahead, start=1)),
         tuple(
             _expected(label, role, 0, ahead) for _, role, label in models(ranking, forecast.unit)
         ),
         spoken=f"{forecast.unit} {number(forecast.lower)} to {number(forecast.upper)} to expect.",
     )
+
+
+def _ahead(horizon: Horizon) -> str:
+    """How far ahead, below the picture: that it lies ahead is said above."""
+    return brief(horizon.label.removesuffix(" ahead"), LABEL)
 
 
 def _new(forecast: Forecast) -> Horizon:
